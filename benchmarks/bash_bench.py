@@ -21,7 +21,7 @@ from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Gate, Rails
 from handrail.dispatch.results import ResultStore
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.session.tools import make_catalog
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext

@@ -24,7 +24,7 @@ from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.dispatch.results import ResultStore
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.testing import FixedApprover
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status

@@ -21,21 +21,21 @@ from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
-from handrail.dispatch.approval.decide import facts_of, hypothetical_request
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.gate import NOTHING_SAID, CallRequest
 from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import Case, make_case
+from handrail.permissions.facts import NOTHING_SAID, facts_of
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision
+from handrail.tools.request import CallRequest
 
 LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 ROUNDS = 3_000
@@ -154,7 +154,7 @@ def report(name: str, use: ToolUse, few: Policy, many: Policy) -> None:
     def deciding(case: Case) -> Callable[[], object]:
         return lambda: decide(case)
 
-    request = hypothetical_request(use, tool_called(use.name), Path(few.cwd))
+    request = CallRequest.hypothetical(use, tool_called(use.name), RunContext(Path(few.cwd)))
     small = median(deciding(make_case(use, few, LOOKUP, facts_of(request, NOTHING_SAID))))
     large = median(deciding(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))
     whole = median(lambda: decide(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))

@@ -12,12 +12,12 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from handrail.builtin.table import base_tools
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Definition, Ingredients, assemble
+from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, assemble, definition_json
 from handrail.tools.raw import RawTool
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView
 
@@ -62,15 +62,14 @@ def catalog(mcp: tuple[AnyTool, ...], deferral: Deferral) -> Catalog:
     return made
 
 
-def serialise(definitions: Iterable[Definition]) -> bytes:
-    """The list of definitions as one JSON array, as requests hold it."""
-    return b"[" + b",".join([definition.json for definition in definitions]) + b"]"
-
-
 def seconds(action: Callable[[], object]) -> float:
     start = time.thread_time()
     action()
     return time.thread_time() - start
+
+
+def serialise(pool: Pool) -> bytes:
+    return b"[" + b",".join([definition_json(tool, PLAIN_VIEW) for tool in pool.active]) + b"]"
 
 
 def measure(count: int) -> dict[str, float]:
@@ -80,11 +79,11 @@ def measure(count: int) -> dict[str, float]:
     kept = catalog(tools, off)
     what = Ingredients(entries=base_tools(lambda: kept, lambda: default_services({})), mcp=tools)
     assemble(what)  # imports the built-in tools, once in the life of a process
-    whole = [seconds(lambda: serialise(assemble(what).definitions(PLAIN_VIEW))) for _ in range(7)]
-    kept.pool.definitions(PLAIN_VIEW)
-    again = [seconds(lambda: kept.pool.definitions(PLAIN_VIEW)) for _ in range(100)]
+    whole = [seconds(lambda: serialise(assemble(what))) for _ in range(7)]
+    serialise(kept.pool)
+    again = [seconds(lambda: kept.refresh(mcp=tools)) for _ in range(100)]
     shuffled = tuple(random.Random(2).sample(tools, count))
-    refreshed = seconds(lambda: serialise(kept.refresh(mcp=shuffled).definitions(PLAIN_VIEW)))
+    refreshed = seconds(lambda: serialise(kept.refresh(mcp=shuffled)))
 
     searching = catalog(tools, on)
     first = seconds(lambda: searching.search("create invoice", 5))
@@ -96,11 +95,11 @@ def measure(count: int) -> dict[str, float]:
     ]
     searches = [seconds(lambda: searching.search(query, 5)) for query in queries]  # noqa: B023  # used at once
     searching.activate([tools[0].name])
-    activated = seconds(lambda: serialise(searching.pool.definitions(PLAIN_VIEW)))
+    activated = seconds(lambda: serialise(searching.pool))
     return {
         "tools": count,
         "a_loop_of_a_million_ms": loop * 1e3,
-        "bytes": len(serialise(kept.pool.definitions(PLAIN_VIEW))),
+        "bytes": len(serialise(kept.pool)),
         "assemble_and_serialise_ms": min(whole) * 1e3,
         "refresh_in_another_order_ms": refreshed * 1e3,
         "nothing_changed_us": statistics.median(again) * 1e6,

@@ -24,8 +24,8 @@ from benchmarks.folder_gate import NO_FILES
 
 from handrail.builtin.support.ripgrep import ripgrep_path
 from handrail.conversation.blocks import Json
+from handrail.session.services import default_services
 from handrail.session.single_call import call_tool
-from handrail.session.state_folder import default_services
 
 FILES = 30_000
 ROUNDS = 15

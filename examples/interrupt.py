@@ -22,7 +22,7 @@ async def main() -> None:
                     print("that takes too long")
                     agent.interrupt()
                 case RunEnded():
-                    print("ended:", event.why.value)
+                    print("ended:", event.move.value)
         print((await agent.ask("Then just guess.")).text)
 
 

@@ -2,7 +2,7 @@
 
 from handrail.builtin.definitions import FILE, render_definitions
 from handrail.builtin.table import base_tools
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.session.tools import make_catalog
 from handrail.tools.stub import load_tool
 

@@ -24,7 +24,7 @@ def main() -> int:
 
 
 def program() -> "NoReturn":
-    """Run the command line as a program: nobody waits while the interpreter is taken apart."""
+    """Run the command line as a program, and exit without tearing down the interpreter."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed; what is opened later must not take its place
             setattr(sys, name, open(os.open(os.devnull, os.O_WRONLY), "w"))  # noqa: SIM115, PTH123  # until the end

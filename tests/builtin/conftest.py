@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.builtin.services import ToolServices
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.context import ToolContext
 
 

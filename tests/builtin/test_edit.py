@@ -17,7 +17,7 @@ from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import ToolError
 from handrail.files.restore import go_back
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access

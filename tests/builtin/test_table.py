@@ -11,7 +11,7 @@ import pytest
 from handrail.builtin.definitions import FILE, is_fixed, render_definitions
 from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.config.execution import DEFAULT_FEATURES
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.session.tools import make_catalog
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import AgentType
@@ -19,7 +19,6 @@ from handrail.tools.permission import NoRules
 from handrail.tools.pool import (
     AnyTool,
     Deferral,
-    Definition,
     Environment,
     Ingredients,
     Pool,
@@ -29,7 +28,6 @@ from handrail.tools.pool import (
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
-from tests.tools.wire import serialise
 
 AUTO = Deferral(mode="auto")
 EVERY = Environment(features=DEFAULT_FEATURES, variables={"HANDRAIL_REPL": "1"})
@@ -182,7 +180,7 @@ def test_what_is_always_sent_stays_small() -> None:
     """Its tokens are paid with every request: shorten a description rather than raise the bound."""
     pool = everything()
     always = [tool for tool in pool.listed if not tool.should_defer]
-    sent = serialise([Definition(tool.name, definition_json(tool, PLAIN_VIEW)) for tool in always])
+    sent = b",".join([definition_json(tool, PLAIN_VIEW) for tool in always])
 
     assert {"Bash", "Edit", "Glob", "Grep", "Read", "Write", "ToolSearch"} <= {tool.name for tool in always}
     assert len(sent) <= MAX_SENT_BYTES
@@ -192,14 +190,15 @@ LAZY = """
 import sys
 from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import Deferral, Ingredients
+from handrail.tools.pool import Deferral, Ingredients, definition_json
 from handrail.tools.tool import PLAIN_VIEW
 
 def unexpected():
     raise AssertionError("no tool was called, so none is handed anything")
 
 catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog, unexpected), deferral=Deferral(mode="on")))
-catalog.pool.definitions(PLAIN_VIEW)
+for tool in catalog.pool.active:
+    definition_json(tool, PLAIN_VIEW)
 catalog.search("wait", 3)
 print(sorted({"pydantic", "pydantic_core", "handrail.builtin.sleep"} & sys.modules.keys()))
 catalog.pool.find("Sleep")

@@ -6,11 +6,10 @@ from handrail.builtin.table import base_tools
 from handrail.builtin.tool_search import ToolSearch
 from handrail.conversation.blocks import Text, ToolReference
 from handrail.errors import InputError
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.catalog import Catalog, announcement
 from handrail.tools.context import ToolContext
 from handrail.tools.pool import Deferral, Ingredients
-from handrail.tools.tool import PLAIN_VIEW
 
 pytestmark = pytest.mark.anyio
 
@@ -32,13 +31,13 @@ async def test_what_is_found_is_referred_to_and_loaded_for_the_next_request(
     assert isinstance(tool, ToolSearch)
     assert "Sleep" in announcement(catalog.pool)
 
-    before = [definition.name for definition in catalog.pool.definitions(PLAIN_VIEW)]
+    before = [tool.name for tool in catalog.pool.active]
 
     args = tool.parse({"query": query})
     output = await tool.call(args, ctx)
 
     assert tool.result_blocks(output) == (ToolReference("Sleep"),)
-    assert [definition.name for definition in catalog.pool.definitions(PLAIN_VIEW)] == [*before, "Sleep"]
+    assert [tool.name for tool in catalog.pool.active] == [*before, "Sleep"]
     assert "Sleep" not in announcement(catalog.pool)
     assert (tool.is_read_only(args), tool.is_concurrency_safe(args)) == (True, True)
     assert catalog.pool.find("ToolSearch") is tool, "a tool is made once"

@@ -13,7 +13,7 @@ from handrail.builtin.write import Write
 from handrail.conversation.blocks import ToolUse
 from handrail.errors import ToolError
 from handrail.files.restore import go_back
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.abort import AbortSignal
 from handrail.tools.access import Access
 from handrail.tools.cards import Card

@@ -16,8 +16,9 @@ from tests.shell.corpus_report import lines as command_lines
 from handrail.cli.main import run
 from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
-from handrail.dispatch.gate import NOTHING_SAID, CallRequest, Evidence
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
+from handrail.tools.request import CallRequest
 from handrail.transcripts.store import TranscriptStore
 
 SETTINGS = {

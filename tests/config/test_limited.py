@@ -70,8 +70,8 @@ def test_rules_and_folders_of_flags_count_in_a_bare_run_and_not_in_safe_mode(wor
 
     assert (allowed(bare), allowed(safe)) == (["Glob"], [])
     assert ("/" in bare.loaded.folders, "/" in safe.loaded.folders) == (True, False)
-    assert bare.denied("Bash", None)
-    assert safe.denied("Bash", None)
+    assert bare.denies_tool("Bash", None)
+    assert safe.denies_tool("Bash", None)
 
 
 def test_limits_that_people_set_themselves_hold_and_a_sandbox_of_anybody(world: World) -> None:

@@ -15,7 +15,7 @@ from handrail.config.places import SettingsFile
 from handrail.config.server_lists import refusal_reason
 from handrail.config.snapshot import Layer, Settings
 from handrail.errors import HandrailError
-from handrail.session.mcp_servers import Servers
+from handrail.session.mcp_servers import Servers, refused_by
 from tests.config.world import World
 
 DB = {"command": "uvx", "args": ["db-mcp"]}
@@ -150,7 +150,7 @@ async def test_a_refused_server_is_never_started_and_says_which_line_refuses_it(
         carried.append(name)
         return {}
 
-    servers = Servers({**world.env, "PY": sys.executable}, tmp_path, carry, live.refuses_server)
+    servers = Servers({**world.env, "PY": sys.executable}, tmp_path, carry, refused_by(live))
     servers.add({"spelled": {"command": "${PY}", "args": program}}, "dynamic")
     world.write(
         "user", {"deniedMcpServers": [{"serverCommand": ["x"]}, {"serverName": "own"}, *_denied_programs(program)]}
@@ -175,7 +175,7 @@ def _denied_programs(program: list[str]) -> list[Any]:
 async def test_a_server_that_comes_to_be_denied_is_let_go_and_cannot_be_had_again(tmp_path: Path, world: World) -> None:
     world.write("user", {})
     live = world.live()
-    servers = Servers(world.env, tmp_path, None, live.refuses_server)
+    servers = Servers(world.env, tmp_path, None, refused_by(live))
     reference = Path(__file__).parents[1] / "mcp" / "reference_server.py"
     servers.add({"db": {"command": sys.executable, "args": [str(reference)]}}, "project")
     with anyio.fail_after(30):

@@ -119,14 +119,9 @@ def test_a_pattern_that_is_none_is_refused_with_its_text() -> None:
 
 
 @pytest.mark.proves("R10")
-def test_headers_lose_credentials_whatever_they_look_like_and_values_are_cleaned_at_any_depth() -> None:
+def test_values_are_cleaned_at_any_depth() -> None:
     key = FAKES["github-token"]
 
-    assert PLAIN.headers([("X-Api-Key", "short"), ("accept", "a"), ("x-other", key)]) == (
-        ("X-Api-Key", "[redacted:header]"),
-        ("accept", "a"),
-        ("x-other", "[redacted:github-token]"),
-    )
     assert PLAIN.value({"a": [key, 1, None, {key: (True, key)}]}) == {
         "a": ["[redacted:github-token]", 1, None, {"[redacted:github-token]": [True, "[redacted:github-token]"]}]
     }

@@ -2,31 +2,31 @@
 
 import json
 import os
-import sys
-import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 
-from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
+from handrail import Hooks, Output, Policy, Rails, RunContext, ToolExecutor, ToolUse, tool
 from handrail.builtin.bash.tool import Bash
 from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.call_hooks import CallHooks, absolute
-from handrail.dispatch.gate import CallRequest, Evidence, Gate, WithoutPolicy
+from handrail.dispatch.gate import Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
-from handrail.permissions.policy import Policy
+from handrail.permissions import case
+from handrail.permissions.facts import Evidence
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.permissions.shell import parts_of
-from handrail.session.state_folder import default_services
-from handrail.shell.analysis import analysis_of
+from handrail.session.services import default_services
+from handrail.shell import analysis
+from handrail.shell.model import Analysis
+from handrail.shell.parser import Parser
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import ToolContext
@@ -34,8 +34,9 @@ from handrail.tools.events import CallProgress
 from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.permission import Allow, Decision, Deny, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
+from handrail.tools.request import CallRequest
+from handrail.tools.stub import load_tool
 from tests.hooks.judge import RuleGate
-from tests.permissions.world import ALL_MODES
 
 pytestmark = pytest.mark.anyio
 
@@ -224,8 +225,8 @@ async def test_after_a_call_hooks_get_its_output_and_may_talk_to_the_model(tmp_p
     seen = hook("cat > after.json; echo careful >&2; exit 2", "PostToolUse")
     outcome = await outcome_of(around(seen), RuleGate(tmp_path), tmp_path, name="look", path="x")
 
-    told = json.loads((tmp_path / "after.json").read_text())
-    assert (told["tool_response"], told["tool_input"]) == ({"path": "x", "lines": 3}, {"path": f"{tmp_path}/x"})
+    told, where = json.loads((tmp_path / "after.json").read_text()), str(tmp_path / "x")
+    assert (told["tool_response"], told["tool_input"]) == ({"path": where, "lines": 3}, {"path": where})
     assert isinstance(told["duration_ms"], int)
     assert outcome.status is Status.OK
     assert outcome.result.text.startswith("seen\n<system-reminder>\nthe PostToolUse hook 'cat > after.json; ")
@@ -385,31 +386,36 @@ async def test_a_command_line_is_analysed_before_its_hooks_are_asked(command: st
 
 
 @pytest.mark.proves("F6")
-async def test_a_command_line_is_analysed_once_for_flags_hooks_rules_and_the_tool(tmp_path: Path) -> None:
-    """Deciding asks for the analysis many times; a profile counts how often the text is really read."""
-    text = f"echo {tmp_path.name} && touch made"
-    read: list[str] = []
+async def test_a_command_line_is_analysed_once_in_the_whole_life_of_its_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flags, schedule, two conditions of hooks, the tool's own check, rules and the run all look at one analysis."""
+    command = f"echo one-analysis > {tmp_path.name}"
+    parsed, taken_apart = [], []
 
-    def watch(frame: FrameType, event: str, _arg: object) -> None:
-        if event == "call" and frame.f_code in (analysis_of.__code__, parts_of.__code__):
-            read.append(frame.f_code.co_name)
+    class CountingParser(Parser):
+        def __init__(self, text: str) -> None:
+            parsed.append(text)
+            super().__init__(text)
 
-    policy = replace(Policy.empty(str(tmp_path)), mode="bypassPermissions", availability=ALL_MODES)
-    gate = PolicyGate(LivePolicy(lambda: policy), None, conditions=conditions_left_to_tools)
-    rails = Rails(gate, around(hook("exit 0", **{"if": "Bash(touch *)"})))
-    pool = assemble(Ingredients(custom=(Bash(default_services({}, tmp_path)),)))
-    threading.setprofile(watch)
-    sys.setprofile(watch)
-    try:
-        async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
-            executor.add(ToolUse("1", "Bash", {"command": text}))
-            outcome = await anext(executor.rest())
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
+    def count_parts(known: Analysis) -> Any:
+        taken_apart.append(known.command)
+        return parts_of(known)
+
+    monkeypatch.setattr(analysis, "Parser", CountingParser)
+    monkeypatch.setattr(case, "parts_of", count_parts)
+    conditions = [hook("true", **{"if": rule}) for rule in ("Bash(echo *)", "Edit(x)")]
+    policy = Policy.empty(str(tmp_path), str(tmp_path)).adding(Behaviour.ALLOW, ["Bash"], RuleSource("user"))
+    rails = Rails(PolicyGate(LivePolicy(lambda: policy), conditions=conditions_left_to_tools), around(*conditions))
+    bash = load_tool(Bash(default_services({"HOME": str(tmp_path), "PATH": os.environ["PATH"]}, tmp_path)))
+    pool = assemble(Ingredients(custom=(bash,)))
+    async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
+        executor.add(ToolUse("1", "Bash", {"command": command}))
+        outcome = await anext(executor.rest())
 
     assert outcome.status is Status.OK
-    assert sorted(read) == ["analysis_of", "parts_of"]
+    assert parsed.count(command) == 1
+    assert taken_apart.count(command) == 1
 
 
 @pytest.mark.parametrize(

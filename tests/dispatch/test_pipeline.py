@@ -11,10 +11,11 @@ import pytest
 from handrail.conversation.blocks import Document, Image, Json, ResultBlock, Text, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.gate import CallRequest, CarefulGate, Evidence, HookAnswer, Rails, WithoutPolicy
+from handrail.dispatch.gate import CarefulGate, HookAnswer, Rails, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import ToolError
+from handrail.permissions.facts import Evidence
 from handrail.testing import FixedApprover, GatedTool
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
@@ -24,6 +25,7 @@ from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.output import Output
 from handrail.tools.permission import NO_OPINION, Ask, Check, Decision, Opinion, Refuse, Strength, Verdict
 from handrail.tools.pool import Deferral, Ingredients, assemble
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
 from tests.dispatch.turn import TRUSTING, executor_for, outcome_of, rest, settled, use

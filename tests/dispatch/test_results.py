@@ -42,8 +42,10 @@ class Big(GatedTool):
         return Output(text=BIG)
 
 
-async def big_outcome(folder: Path, **members: Any) -> Outcome:
-    return await outcome_of(Big(**members), use("1"), store=ResultStore(folder))
+async def big_outcome(folder: Path, max_result_chars: int | None) -> Outcome:
+    tool = Big()
+    tool.max_result_chars = max_result_chars
+    return await outcome_of(tool, use("1"), store=ResultStore(folder))
 
 
 @pytest.mark.anyio

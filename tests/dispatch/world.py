@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
-from handrail.dispatch.gate import CallRequest, CarefulGate, HookAnswer, Rails
+from handrail.dispatch.gate import CarefulGate, HookAnswer, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import ToolError
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
@@ -23,6 +23,7 @@ from handrail.tools.outcome import Cause, Outcome
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import NO_OPINION, Check, Refuse, Verdict
 from handrail.tools.pool import Ingredients, Pool, assemble
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
 

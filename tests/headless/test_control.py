@@ -139,7 +139,7 @@ async def test_every_question_is_answered_also_one_that_is_not_known_or_not_unde
     ]
     for number, request in enumerate(requests):
         control.hear({"type": "control_request", "request_id": f"r{number}", "request": request})
-    await control.settled()
+    await control.wait_settled()
 
     answers = {line["response"]["request_id"]: line["response"] for line in out.lines}
     assert [answers[f"r{number}"]["subtype"] for number in range(len(requests))] == [
@@ -171,7 +171,7 @@ async def test_a_question_that_the_other_side_takes_back_is_stopped_and_not_answ
 
     with anyio.fail_after(5):
         await stopped.wait()
-        await control.settled()
+        await control.wait_settled()
     assert out.lines == []
 
 
@@ -186,6 +186,6 @@ def test_no_line_breaks_the_protocol(line: dict[str, Any]) -> None:
     async def play() -> None:
         control = Control(Kept(), nobody)
         control.hear(line)
-        await control.settled()
+        await control.wait_settled()
 
     anyio.run(play)

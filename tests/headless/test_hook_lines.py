@@ -54,6 +54,6 @@ def test_what_a_hook_says_to_a_person_is_shown_beside_the_answer() -> None:
     out, errors = io.StringIO(), io.StringIO()
     printer = printer_for("text", Lines("s"), out, errors)
     for event in (STARTED, RESPONSE, MESSAGE, HookNews("a\x1b[2J")):
-        printer.hear(event)
+        printer.on_event(event)
 
     assert (out.getvalue(), errors.getvalue()) == ("", "handrail: look at this\nhandrail: a\\x1b[2J\n")

@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 
 def told(event: LoopEvent, form: str, out: io.StringIO) -> tuple[str, str]:
     errors = io.StringIO()
-    printer_for(form, Lines("s"), out, errors).hear(event)  # type: ignore[arg-type]  # a literal, given by the test
+    printer_for(form, Lines("s"), out, errors).on_event(event)  # type: ignore[arg-type]  # a literal, given by the test
     return out.getvalue(), errors.getvalue()
 
 

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handrail.dispatch.approval.decide import facts_of
-from handrail.dispatch.gate import Approver, CallRequest, Evidence, WithoutPolicy
+from handrail.dispatch.gate import Approver, WithoutPolicy
 from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import make_case
+from handrail.permissions.facts import Evidence, facts_of
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.permission import Decision, Verdict
+from handrail.tools.request import CallRequest
 
 LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 

@@ -16,13 +16,12 @@ import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
 from handrail.cli.permissions.calls import tool_called
-from handrail.dispatch.approval.decide import hypothetical_request
 from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.specs import HookSource
-from handrail.tools.access import DeclaredUse
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Verdict
+from handrail.tools.request import CallRequest
 from tests.processes.seen import alive, noted, stay
 
 pytestmark = pytest.mark.anyio
@@ -251,8 +250,8 @@ async def test_a_condition_is_a_permission_rule(
 ) -> None:
     asked = hooks(commands("touch ran", **{"if": rule}), tmp_path)
     fields = {"tool_name": name, "tool_input": given}
-    call = hypothetical_request(ToolUse("1", name, given), tool_called(name), tmp_path)
-    await fire(asked, tmp_path, fields=fields, use=DeclaredUse(call.use, call.access))
+    request = CallRequest.hypothetical(ToolUse("1", name, given), tool_called(name), RunContext(tmp_path))
+    await fire(asked, tmp_path, fields=fields, request=request)
 
     assert (tmp_path / "ran").exists() == runs
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,24 +18,25 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.question import ApprovalAnswer, Question
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.gate import CallRequest, HookAnswer, Rails
+from handrail.dispatch.gate import HookAnswer, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.risk import Level
 from handrail.permissions.rules import Behaviour, RuleSource
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.function import tool
 from handrail.tools.outcome import Outcome, Status
 from handrail.tools.output import Output
-from handrail.tools.permission import Deny, Opinion, Strength, Verdict
+from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
 from handrail.tools.raw import RawTool
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
-from handrail.tools.tool import PromptView, Tool
+from handrail.tools.tool import McpInfo, PromptView, Tool
 from tests.permissions.world import ALL_MODES
 
 SECRET = "the secret of the file"
@@ -118,6 +120,16 @@ def shipped(name: str, field: str, **more: Any) -> Make:
     return lambda folder: (builtin(name, folder), lambda where: {field: where, **more})
 
 
+def commanding(name: str, line: str, **more: Any) -> Make:
+    """A tool that runs a command line about the file."""
+    return lambda folder: (builtin(name, folder), lambda where: {"command": line.format(quoted(where)), **more})
+
+
+def quoted(where: str) -> str:
+    """The path as a word of the shell, in which `~` still means the home folder."""
+    return "~/" + shlex.quote(where[2:]) if where.startswith("~/") else shlex.quote(where)
+
+
 READING: dict[str, Make] = {
     "a tool": own(Peek),
     "a tool that does not call itself read-only": own(lambda: Peek(read_only=False)),
@@ -126,6 +138,11 @@ READING: dict[str, Make] = {
     "a function": own(lambda: function("reads")),
     "Read": shipped("Read", "file_path"),
     "Grep": shipped("Grep", "path", pattern="secret"),
+    "Glob": shipped("Glob", "path", pattern="*"),
+    "Bash": commanding("Bash", "cat -- {}"),
+    "Bash, from its input": commanding("Bash", "cat < {}"),
+    "Bash, in a line": commanding("Bash", "echo $(head -1 {}) && true"),
+    "Monitor": commanding("Monitor", "cat -- {}", description="look"),
 }
 CHANGING: dict[str, Make] = {
     "a tool that writes": own(lambda: Peek("writes", read_only=False)),
@@ -136,6 +153,9 @@ CHANGING: dict[str, Make] = {
     "Write": shipped("Write", "file_path", content="x"),
     "Edit": shipped("Edit", "file_path", old_string="", new_string="x"),
     "NotebookEdit": shipped("NotebookEdit", "notebook_path", new_source="x"),
+    "Bash, writing": commanding("Bash", "echo x > {}"),
+    "Bash, removing": commanding("Bash", "rm -- {}"),
+    "Monitor, writing": commanding("Monitor", "echo x >> {}", description="write"),
 }
 SPELLINGS = (
     "keys/.env", "./keys//.env", "src/../keys/.env", "{folder}/keys/.env", "~/proj/keys/.env", "alias", "linked/.env",
@@ -151,6 +171,10 @@ ALLOWED = (
     "Write",
     "Edit",
     "NotebookEdit",
+    "Glob",
+    "Bash",
+    "Monitor",
+    "Bash(cat *)",
     "Read(**)",
     "Edit(**)",
     "Peek(*)",
@@ -253,6 +277,24 @@ def test_no_declared_read_or_change_of_a_denied_file_gets_through(
     assert outcome.decision is None or outcome.decision.verdict is Verdict.DENY
 
 
+def test_the_property_is_over_every_shipped_tool_that_touches_files_or_runs_commands(folder: Path) -> None:
+    """PowerShell programs are not taken apart, so which files they open is not known: see docs/limits.md."""
+    names = {name.partition(",")[0] for name in (*READING, *CHANGING)}
+    touching = set()
+    for entry in base_tools(no_catalog, lambda: default_services({}, folder)):
+        given = {"file_path": "x", "notebook_path": "x", "path": "x", "command": "x", "pattern": "x"}
+        if entry.name != "ToolSearch":
+            made = load_tool(entry.load())
+            fields = getattr(made.input_model, "model_fields", {})
+            values: dict[str, Any] = {name: given[name] for name in fields if name in given}
+            args = made.input_model.model_construct(**values)
+            access = made.access(args, RunContext(folder)) if given.keys() & fields.keys() else Access.of()
+            if access.files or access.walks or access.runs is not None:
+                touching.add(entry.name)
+
+    assert touching - names == {"PowerShell"}
+
+
 def test_every_shipped_tool_that_touches_files_declares_it(folder: Path) -> None:
     """What is not declared is listed here, with the reason."""
     services = default_services({}, folder)
@@ -314,6 +356,7 @@ def test_removing_the_project_is_asked_for_in_every_mode(folder: Path) -> None:
     assert outcome.decision.reason.startswith("'.' must not be removed")
 
 
+@pytest.mark.proves("A15", "G43")
 @pytest.mark.parametrize("raises", [False, True])
 def test_what_a_tool_calls_destructive_is_no_accepted_edit_and_a_high_risk(raises: bool, folder: Path) -> None:
     class Erase(Peek):
@@ -417,3 +460,200 @@ def test_a_matcher_that_raises_is_never_an_allow(kind: str, status: Status, fold
     rules = {"allow": ["Peek"], "deny": ["Peek(x)"]} if kind == "deny" else {"allow": ["Peek(x)"]}
 
     assert called(broken, {"where": "src/x"}, folder, policy_in(folder, "default", **rules)).status is status
+
+
+# Tools that declare nothing, where rules keep files back
+
+
+class Silent(Peek):
+    """A tool without a declaration and without a subject, as the first version of most tools is."""
+
+    name = "Silent"
+    subject = ""
+
+    def __init__(self, *, read_only: bool = True) -> None:
+        super().__init__(read_only=read_only, declares=False)
+
+
+async def agree(_question: Question) -> Allow:
+    return Allow()
+
+
+FILE_RULES = ("Read(.env)", "Edit(.env)", "Read(other)")
+
+
+@pytest.mark.proves("R3")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["deny", "ask"]),
+    st.sampled_from(FILE_RULES),
+    st.sampled_from(MODES),
+    st.lists(st.sampled_from(["Read", "Edit", "Read(**)", "Edit(**)", "Bash", "Peek", "Silent2"]), max_size=3),
+    st.booleans(),
+    st.booleans(),
+)
+def test_nothing_but_its_own_name_or_an_answer_lets_an_undeclared_call_pass(
+    folder: Path, kind: str, rule: str, mode: str, allowed: list[str], hooks: bool, read_only: bool
+) -> None:
+    policy = policy_in(folder, mode, **{kind: [rule]}, allow=allowed)
+    silent = Silent(read_only=read_only)
+
+    outcome = called(silent, {"where": "keys/.env"}, folder, policy, hooks=hooks)
+
+    assert outcome.status is Status.DENIED
+    assert SECRET not in outcome.result.text
+
+
+@pytest.mark.parametrize(
+    ("rules", "passes"),
+    [
+        pytest.param({"allow": ["Silent"]}, True, id="an allow rule that names the tool"),
+        pytest.param({"allow": ["Silent"], "deny": ["Silent"]}, False, id="a deny rule for the tool"),
+        pytest.param({"allow": ["Silent(x)"]}, False, id="an allow rule with content that the tool cannot match"),
+        pytest.param({"allow": ["Read(**)"]}, False, id="an allow rule about files"),
+    ],
+)
+def test_only_a_rule_that_names_the_tool_lifts_the_question(
+    rules: dict[str, list[str]], passes: bool, folder: Path
+) -> None:
+    policy = policy_in(folder, "default", **rules)
+    policy = policy.adding(Behaviour.DENY, ["Read(.env)"], RuleSource("project"))
+
+    outcome = called(Silent(), {"where": "keys/.env"}, folder, policy, hooks=True)
+
+    assert outcome.status is (Status.OK if passes else Status.DENIED)
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions"])
+def test_an_answer_for_this_one_call_lets_it_pass(mode: str, folder: Path) -> None:
+    policy = policy_in(folder, mode, deny=["Read(.env)"])
+
+    assert called(Silent(), {"where": "src/../keys/.env"}, folder, policy, ask=agree).status is Status.OK
+
+
+# Rules by name that a tool cannot answer, and rules by the bare name of a family
+
+
+class McpSilent(Silent):
+    """What a server offers: it says nothing of itself."""
+
+    name = "mcp__fs__read"
+    mcp = McpInfo("fs", "read")
+
+
+class Remote(Silent):
+    """A tool of a server whose name does not say so."""
+
+    name = "remote_read"
+    mcp = McpInfo("fs", "read")
+
+
+class Reach(Tool[PathInput]):
+    """A tool that talks to an address."""
+
+    name = "Reach"
+    input_model = PathInput
+
+    def prompt(self, view: PromptView) -> str:
+        return "Reach an address."
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        return Access.of(reaches=args.where)
+
+    async def call(self, args: PathInput, ctx: ToolContext) -> Output:
+        return Output(text=SECRET)
+
+
+class Start(Reach):
+    """A tool that runs a command line."""
+
+    name = "Start"
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        return Access.of(runs=args.where)
+
+
+class Script(Reach):
+    """A tool that runs PowerShell."""
+
+    name = "Script"
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        return Access.of(runs=args.where, shell="powershell")
+
+
+BY_NAME = [
+    pytest.param(Silent(), "Silent(.env)", True, id="content, and a tool without a subject"),
+    pytest.param(Silent(), "Silent(https://x)", True, id="content with a colon that names no parameter"),
+    pytest.param(Silent(), "Silent(where:other)", False, id="a parameter with another value"),
+    pytest.param(Silent(), "Silent(where:keys/.env)", True, id="a parameter with this value"),
+    pytest.param(Silent(), "Other(.env)", False, id="another tool"),
+    pytest.param(McpSilent(), "mcp__fs__read(.env)", True, id="content, and a tool of a server"),
+    pytest.param(McpSilent(), "mcp__fs(.env)", True, id="content, and a server"),
+    pytest.param(McpSilent(), "mcp__fs__read(where:keys/.env)", True, id="a parameter of a tool of a server"),
+    pytest.param(McpSilent(), "mcp__fs__read(where:other)", False, id="a parameter with another value, of a server"),
+    pytest.param(Remote(), "mcp__fs__read", True, id="the recorded server and tool"),
+    pytest.param(Remote(), "mcp__fs__read(.env)", True, id="the recorded server and tool, with content"),
+    pytest.param(McpSilent(), "mcp__fs__write(.env)", False, id="another tool of the server"),
+    pytest.param(McpSilent(), "mcp__db__read(.env)", False, id="another server"),
+    pytest.param(Peek(), "Read", True, id="Read, and a tool that reads"),
+    pytest.param(Peek("walks"), "Read", True, id="Read, and a tool that walks"),
+    pytest.param(Peek("writes", read_only=False), "Edit", True, id="Edit, and a tool that writes"),
+    pytest.param(Peek("removes", read_only=False), "Edit", True, id="Edit, and a tool that removes"),
+    pytest.param(Peek("writes", read_only=False), "Read", False, id="Read, and a tool that only writes"),
+    pytest.param(Peek(), "Edit", False, id="Edit, and a tool that reads"),
+    pytest.param(Reach(), "WebFetch", True, id="WebFetch, and a tool that reaches an address"),
+    pytest.param(Start(), "Bash", True, id="Bash, and a tool that runs a command"),
+    pytest.param(Start(), "PowerShell", False, id="PowerShell, and a tool that runs Bash"),
+    pytest.param(Script(), "PowerShell", True, id="PowerShell, and a tool that runs it"),
+    pytest.param(Peek(), "WebFetch", False, id="WebFetch, and a tool that reads"),
+]
+WHERE = {"Reach": "https://example.com/x", "Start": "ls", "Script": "ls"}
+
+
+@pytest.mark.proves("R3", "G22")
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize(("subject", "rule", "matches"), BY_NAME)
+def test_a_name_in_a_deny_or_ask_rule_holds_for_what_a_tool_declares_or_cannot_say(
+    subject: AnyTool, rule: str, matches: bool, kind: str, folder: Path
+) -> None:
+    policy = policy_in(folder, "default", **{kind: [rule]}, allow=[subject.name])
+
+    outcome = called(subject, {"where": WHERE.get(subject.name, "keys/.env")}, folder, policy, hooks=True)
+
+    assert outcome.decision is not None
+    assert (f"the rule {rule} matches" in outcome.decision.reason) == matches
+    assert (outcome.status is Status.DENIED) == matches
+
+
+@pytest.mark.parametrize("rule", ["Silent(.env)", "mcp__fs__read(.env)", "mcp__fs(x)"])
+def test_an_allow_rule_with_content_never_counts_where_the_tool_cannot_say(rule: str, folder: Path) -> None:
+    for subject in (Silent(read_only=False), McpSilent(read_only=False)):
+        assert called(subject, {"where": ".env"}, folder, policy_in(folder, allow=[rule])).status is Status.DENIED
+
+
+@given(
+    st.sampled_from(["Read", "Edit", "Bash", "WebFetch"]),
+    st.lists(st.sampled_from(["reads", "walks", "writes", "removes", "runs", "reaches"]), min_size=1, unique=True),
+    st.sampled_from(["deny", "ask"]),
+    st.sampled_from(MODES),
+)
+def test_a_bare_family_name_is_about_every_call_that_declares_its_effect(
+    folder: Path, family: str, kinds: list[str], behaviour: str, mode: str
+) -> None:
+    effects = {"Read": {"reads", "walks"}, "Edit": {"writes", "removes"}, "Bash": {"runs"}, "WebFetch": {"reaches"}}
+    values = {"runs": "ls", "reaches": "https://example.com"}
+
+    class Several(Peek):
+        name = "Several"
+
+        def access(self, args: PathInput, run: RunContext) -> Access:
+            return Access.of(**{kind: values.get(kind, "src/x") for kind in kinds})  # type: ignore[arg-type]
+
+    policy = policy_in(folder, mode, **{behaviour: [family]}, allow=["Several"])
+    outcome = called(Several(), {"where": "src/x"}, folder, policy, hooks=True)
+
+    assert outcome.decision is not None
+    named = any(f"the rule {family} matches" in opinion.reason for opinion in outcome.decision.opinions)
+    assert named == bool(effects[family] & set(kinds))
+    assert not named or outcome.status is Status.DENIED

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import FolderContents, Place
-from handrail.permissions.case import Facts, make_case
+from handrail.permissions.case import make_case
+from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, parse_rule
 from handrail.tools.permission import Check, Decision, Opinion, Strength, Verdict
-from handrail.tools.tool import McpInfo
+from handrail.tools.tool import WARNINGS, McpInfo
 from tests.permissions.world import ALL_MODES, LOOKUP, World, declared
 
 HOOK = {
@@ -183,7 +184,7 @@ def test_a_classifier_only_turns_the_last_question_into_a_yes(tmp_path: Path) ->
     assert World(tmp_path, mode="auto", rules={"ask": ["Bash(make:*)"]}).says(*MAKE, yes) == "ask"
     assert World(tmp_path, mode="auto", rules={"deny": ["Bash(make:*)"]}).says(*MAKE, yes) == "deny"
     assert World(tmp_path, mode="auto").says("Write", {"file_path": "../x"}, yes) == "ask"
-    assert World(tmp_path, mode="auto").says(*EDIT, Facts(destructive=True)) == "ask"
+    assert World(tmp_path, mode="auto").says(*EDIT, Facts(warnings=tuple(WARNINGS.values()))) == "ask"
 
 
 def test_unmet_conditions_of_the_analysis_are_asked_about(tmp_path: Path) -> None:
@@ -317,7 +318,7 @@ RULES = st.lists(st.builds(parse_rule, st.sampled_from(TEXTS), st.sampled_from(B
 FACTS = st.builds(
     Facts,
     read_only=st.booleans(),
-    destructive=st.booleans(),
+    warnings=st.sampled_from([(), tuple(WARNINGS.values())]),
     needs_person=st.booleans(),
     hook=st.sampled_from([None, *HOOK.values()]),
     classifier=st.sampled_from([None, Opinion(Strength.CLASSIFIER, Verdict.ALLOW, "model", "fine")]),

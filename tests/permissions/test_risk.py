@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from handrail.permissions.case import Facts
+from handrail.permissions.facts import Facts
 from handrail.permissions.risk import Level, risk
+from handrail.tools.tool import WARNINGS
 from tests.permissions.world import World
 
 
@@ -36,7 +37,7 @@ def test_the_risk_names_its_reason(
 
 
 def test_the_destructive_mark_adds_to_the_risk(tmp_path: Path) -> None:
-    case = World(tmp_path).case("mcp__db__drop", {}, Facts(destructive=True))
+    case = World(tmp_path).case("mcp__db__drop", {}, Facts(warnings=tuple(WARNINGS.values())))
 
     assert risk(case).level is Level.HIGH
     assert risk(case).reasons == ("the tool calls it destructive",)

@@ -10,10 +10,9 @@ from typing import Any
 
 from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.decide import facts_of, hypothetical_request
-from handrail.dispatch.gate import NOTHING_SAID
 from handrail.files.paths import exists, expand, list_folder, locate, resolve
-from handrail.permissions.case import Case, Facts, make_case
+from handrail.permissions.case import Case, make_case
+from handrail.permissions.facts import Facts, facts_of
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import ModeAvailability, Policy
@@ -22,6 +21,7 @@ from handrail.tools.access import Access
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
 from handrail.tools.raw import RawTool
+from handrail.tools.request import CallRequest
 
 LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 CORPUS = Path(__file__).parent / "corpus"
@@ -43,7 +43,7 @@ class ExitPlanMode(RawTool):
 def declared(use: ToolUse, cwd: str = "/", facts: Facts | None = None) -> Facts:
     """These facts, with what the tool of the call declares."""
     tool = ExitPlanMode() if use.name == "ExitPlanMode" else tool_called(use.name)
-    own = facts_of(hypothetical_request(use, tool, Path(cwd)), NOTHING_SAID)
+    own = facts_of(CallRequest.hypothetical(use, tool, RunContext(Path(cwd))))
     if facts is None:
         return own
     return replace(
@@ -52,7 +52,7 @@ def declared(use: ToolUse, cwd: str = "/", facts: Facts | None = None) -> Facts:
         matches=own.matches,
         subject=own.subject,
         read_only=facts.read_only or own.read_only,
-        destructive=facts.destructive or own.destructive,
+        warnings=facts.warnings or own.warnings,
     )
 
 

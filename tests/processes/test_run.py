@@ -230,7 +230,7 @@ async def test_after_the_supervisor_was_killed_there_is_another(tmp_path: Path) 
 @pytest.mark.proves("R8")
 def test_a_reaper_that_waits_for_a_supervisor_does_not_outlive_it() -> None:
     supervisor = Supervisor()
-    supervisor.warm()
+    supervisor._ready()  # without a command
     (reaper,) = wait_for(lambda: descendants(supervisor.pid))
     os.kill(supervisor.pid, signal.SIGSTOP)
     ours, theirs = socket.socketpair()
@@ -269,7 +269,7 @@ async def test_without_an_interpreter_that_is_an_error(monkeypatch: pytest.Monke
 
 async def test_a_supervisor_that_was_started_before_is_used(tmp_path: Path) -> None:
     SUPERVISOR.close()
-    SUPERVISOR.warm()
+    SUPERVISOR._ready()  # without a command
     before = SUPERVISOR.pid
 
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
@@ -277,7 +277,7 @@ async def test_a_supervisor_that_was_started_before_is_used(tmp_path: Path) -> N
 
 
 def test_a_forked_program_leaves_the_supervisor_to_its_parent() -> None:
-    SUPERVISOR.warm()
+    SUPERVISOR._ready()  # without a command
     pid = os.fork()
     if not pid:
         os._exit(0 if SUPERVISOR.pid == 0 else 1)

@@ -86,3 +86,32 @@ def test_the_picture_in_the_documentation_is_the_one_of_the_source() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
     assert f"```text\n{shape('--picture')}```\n" in page, "run: make picture"
+
+
+SEAMS = {
+    "handrail": "the public names, each loaded when it is first used",
+    "handrail.__main__": "the version is printed without the rest",
+    "handrail.cli.main": "the table of commands",
+    "handrail.cli.permissions": "the table of its sub-commands",
+    "handrail.processes.reaper": "a process that must stay small",
+    "handrail.processes.supervisor_main": "a process that must stay small",
+    "handrail.providers.choose": "the table of wire formats",
+    "handrail.shell.grammars": "the table of grammars",
+    "handrail.shell.tables": "the table of families",
+    "handrail.testing": "the public names of the fakes",
+    "handrail.testing.plugin": "pytest loads it in every run",
+    "handrail.tools.stub": "the table of built-in tools",
+}
+"""Modules that import by name or inside functions, each with its reason; all others load late through `lazy`."""
+
+
+def test_late_imports_go_through_the_one_helper() -> None:
+    found = set()
+    for file in (ROOT / "src").rglob("*.py"):
+        parts = file.relative_to(ROOT / "src").with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        text = file.read_text("utf-8")
+        if name != "handrail.lazy" and ("import_module(" in text or "PLC0415" in text):
+            found.add(name)
+
+    assert found <= SEAMS.keys(), "use handrail.lazy, or say here why not"

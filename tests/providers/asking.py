@@ -10,7 +10,7 @@ from handrail.http.client import HttpClient
 from handrail.providers import anthropic, openai_chat, openai_responses
 from handrail.providers.client import Endpoint, Provider
 from handrail.testing.model_server import ModelServer
-from handrail.testing.virtual_clock import VirtualClock
+from tests.providers.virtual_clock import VirtualClock
 
 APIS = {"anthropic": anthropic.API, "openai": openai_chat.API, "openai-responses": openai_responses.API}
 

@@ -22,8 +22,8 @@ from handrail.http.transport import HttpRequest
 from handrail.providers.client import Endpoint, Provider
 from handrail.providers.retry import RetryPolicy
 from handrail.testing.model_server import ModelServer, Reply
-from handrail.testing.virtual_clock import VirtualClock
 from tests.providers.asking import APIS, asking, everything, question
+from tests.providers.virtual_clock import VirtualClock
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("close_connections")]
 

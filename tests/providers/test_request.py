@@ -20,12 +20,12 @@ from handrail.conversation.blocks import (
     UserBlock,
 )
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
-from handrail.conversation.request import History, Request, ToolChoice, ToolDefinition
+from handrail.conversation.request import History, Request, ToolDefinition
 from handrail.conversation.request import ThinkingOptions as ThinkingOptions
 from handrail.errors import PairingError
 from handrail.providers.api import Api, RequestWriter
 from handrail.providers.quirks import PLAIN, quirks_of
-from handrail.testing.pairing import pairing_problem
+from handrail.testing.model_server import pairing_problem
 from tests.providers.asking import APIS
 
 MARK = b',"cache_control":{"type":"ephemeral"}'
@@ -478,12 +478,6 @@ class TestMedia:
         ),
         ("anthropic", "", {"effort": "high"}, {"output_config": {"effort": "high"}}),
         ("anthropic", "", {"effort": "minimal"}, {"output_config": {"effort": "low"}}),
-        (
-            "anthropic",
-            "",
-            {"thinking": ThinkingOptions("adaptive"), "tools": (definition("Read"),), "tool_choice": ToolChoice("any")},
-            {"thinking": {"type": "disabled"}, "tool_choice": {"type": "any"}},
-        ),
         ("anthropic", "", {"max_tokens": 7}, {"max_tokens": 7}),
         ("openai", "", {"effort": "high", "max_tokens": 7}, {"reasoning_effort": "high", "max_tokens": 7}),
         ("openai", "https://api.openai.com/v1", {"max_tokens": 7}, {"max_completion_tokens": 7}),
@@ -504,24 +498,6 @@ class TestMedia:
 )
 def test_thinking_effort_and_limits(api: str, base_url: str, options: Any, expected: dict[str, Any]) -> None:
     body = sent(api, Request("m", History([user("Hi")]), **options), base_url)
-
-    assert {key: body.get(key) for key in expected} == expected
-
-
-@pytest.mark.parametrize(
-    ("api", "choice", "expected"),
-    [
-        ("anthropic", ToolChoice("any"), {"tool_choice": {"type": "any"}}),
-        ("anthropic", ToolChoice(parallel=False), {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
-        ("anthropic", ToolChoice(tool="Read"), {"tool_choice": {"type": "tool", "name": "Read"}}),
-        ("openai", ToolChoice("any", parallel=False), {"tool_choice": "required", "parallel_tool_calls": False}),
-        ("openai", ToolChoice(tool="Read"), {"tool_choice": {"type": "function", "function": {"name": "Read"}}}),
-        ("openai-responses", ToolChoice("none"), {"tool_choice": "none"}),
-        ("openai-responses", ToolChoice(tool="Read"), {"tool_choice": {"type": "function", "name": "Read"}}),
-    ],
-)
-def test_tool_choice(api: str, choice: ToolChoice, expected: dict[str, Any]) -> None:
-    body = sent(api, Request("m", History([user("Hi")]), tools=(definition("Read"),), tool_choice=choice))
 
     assert {key: body.get(key) for key in expected} == expected
 

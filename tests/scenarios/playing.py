@@ -15,7 +15,7 @@ from handrail.providers.anthropic import AnthropicWriter
 from handrail.providers.quirks import ANTHROPIC
 from handrail.session.agent import Agent
 from handrail.testing.model import ScriptedModel
-from handrail.testing.pairing import pairing_problem
+from handrail.testing.model_server import pairing_problem
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool
 from handrail.transcripts.store import OpenTranscript

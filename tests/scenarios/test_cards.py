@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import CallRequest, Evidence, Rails, WithoutPolicy
+from handrail.dispatch.gate import Rails, WithoutPolicy
 from handrail.errors import ToolError
 from handrail.headless.debug import DebugPrinter
+from handrail.permissions.facts import Evidence
 from handrail.testing.model import say, use
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.events import CallFinished, CallQueued, CallStarted
 from handrail.tools.output import Output
 from handrail.tools.permission import Decision, Verdict
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 from tests.scenarios.playing import an_agent, only, played, scripted
@@ -92,7 +94,7 @@ async def told(tool: Tool[Any], *calls: Any) -> list[str]:
     printer = DebugPrinter(out, everything=False)
     agent = an_agent(scripted([list(calls), [say("Done.")]]), tool, rails=Rails(NoSecrets()))
     for event in await played(agent.run("go")):
-        printer.hear(event)
+        printer.on_event(event)
     lines = [line.removeprefix("handrail: ") for line in out.getvalue().splitlines()]
     return [line.partition(" after ")[0] for line in lines]
 

@@ -61,7 +61,7 @@ PLAYED: dict[str, tuple[list[Reply], str]] = {
     ),
     "interrupt": (
         [Reply((ToolUse("1", "ponder", {"question": "life"}),)), said("42, I guess.")],
-        "that takes too long\nended: aborted_tools\n42, I guess.\n",
+        "that takes too long\nended: aborted\n42, I guess.\n",
     ),
     "structured": (
         [said('{"name": "Ada Lovelace"}'), said('{"name": "Ada Lovelace", "born": 1815}')],

@@ -18,7 +18,8 @@ from handrail.providers.choose import ModelOptions
 from handrail.session.agent import Agent
 from handrail.session.load_settings import HookSection
 from handrail.session.model_options import credential, model_options, thinking_options
-from handrail.session.session_settings import SessionSettings, tool_services
+from handrail.session.services import tool_services
+from handrail.session.session_settings import SessionSettings
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext
 from handrail.tools.function import tool
@@ -281,7 +282,7 @@ from handrail.config.flags import SettingsFlags
 
 root = Path(sys.argv[1])
 live = open_settings(root / "project", {"HOME": str(root / "home")}, root / "state", SettingsFlags(), print)
-live.denied("Read", None)
+live.denies_tool("Read", None)
 print(" ".join(sorted(name for name in sys.modules if name.startswith(("handrail.config.", "handrail.permissions")))))
 """
 
@@ -308,7 +309,7 @@ def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
 def test_a_deny_rule_for_a_whole_tool_takes_it_away(world: World) -> None:
     world.write("project", {"permissions": {"deny": ["Read(.env)", "Glob", "mcp__*"]}})
 
-    denied = world.live(disallowed=("Sleep",)).denied
+    denied = world.live(disallowed=("Sleep",)).denies_tool
 
     assert [denied(name, None) for name in ("Glob", "Read", "Sleep", "mcp__a__b")] == [True, False, True, True]
 

@@ -12,7 +12,7 @@ import pytest
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.gate import NOTHING_SAID
+from handrail.permissions.facts import NOTHING_SAID
 from handrail.session.rule_writer import RuleWriter
 from handrail.session.session_settings import open_settings
 from handrail.tools.permission import Allow, Verdict

@@ -9,8 +9,7 @@ import pytest
 
 from handrail import RunContext
 from handrail.hooks.results import HookResult
-from handrail.hooks.runner import Hooks
-from handrail.session.hooks import session_hooks
+from handrail.session.hook_setup import HookSetup
 from handrail.session.session_hooks import SessionHooks
 from handrail.tools.permission import Verdict
 from tests.config.world import World
@@ -36,14 +35,8 @@ class Session:
 
     def begin(self) -> None:
         self.live = self.world.live(self.told)
-        self.hooks = SessionHooks(self.live, self._open_hooks, self.told.append)
-        self.live.on_change.append(self.hooks.reload)
-        if self.live.loaded.hooks:
-            self.hooks.load()
-
-    def _open_hooks(self) -> Hooks:
-        project = Path(self.world.places.cwd)
-        return session_hooks(self.live.loaded, project, {}, session_id="s", transcript="")
+        setup = HookSetup(Path(self.world.places.cwd), session_id="s")
+        self.hooks = SessionHooks(self.live, setup, self.told.append)
 
     async def prompted(self, event: str = "UserPromptSubmit", **fields: Any) -> HookResult | None:
         """What hooks say to a prompt, for which somebody looks at the settings."""

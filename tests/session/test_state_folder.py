@@ -7,7 +7,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from handrail.session.state_folder import default_services, result_store, state_folder
+from handrail.session.services import default_services
+from handrail.session.state_folder import result_store, state_folder
 
 
 def test_the_state_folder_is_the_usual_one_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from handrail.shell.removals import possible_removals, removals
     ],
 )
 def test_the_words_of_a_command_say_what_it_removes(line: str, expected: set[tuple[str, bool]]) -> None:
-    found = {(str(removal.word), removal.whole) for segment in analyse(line).segments for removal in removals(segment)}
+    found = {(str(removal.word), removal.whole) for _, removal in removals(analyse(line))}
 
     assert found == expected
 
@@ -49,7 +49,7 @@ def test_the_words_of_a_command_say_what_it_removes(line: str, expected: set[tup
     ],
 )
 def test_a_word_is_followed_to_the_command_that_prints_it(line: str, source: tuple[str, bool]) -> None:
-    found = {(str(removal.word), removal.whole) for segment in analyse(line).segments for removal in removals(segment)}
+    found = {(str(removal.word), removal.whole) for _, removal in removals(analyse(line))}
 
     assert source in found
 

@@ -107,7 +107,7 @@ async def test_a_miss_fails_with_the_difference_even_if_the_code_under_test_swal
     write(
         tmp_path,
         "def test_one(cassette):\n    try:\n        ask(cassette, 'another thing')\n"
-        "    except CassetteMissError:\n        pass\n    assert cassette.unplayed == (1,)",
+        "    except CassetteMissError:\n        pass",
     )
 
     code, output = run(tmp_path)

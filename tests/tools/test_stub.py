@@ -1,9 +1,7 @@
 """Tools that a pool knows without having loaded them."""
 
-from tests.tools.wire import serialise
-
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry, assemble
+from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry, assemble, definition_json
 from handrail.tools.schema import Input
 from handrail.tools.stub import ToolStub
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
@@ -50,12 +48,12 @@ def test_a_pool_orders_describes_holds_back_and_searches_without_loading() -> No
     assert catalog.pool.deferred == ("Rare",)
     catalog.activate(catalog.search("rare", 1))
     assert [listed.name for listed in catalog.pool.active] == ["Edit", "ToolSearch", "Write", "Rare"]
-    sent = serialise(catalog.pool.definitions(PLAIN_VIEW))
+    sent = [definition_json(tool, PLAIN_VIEW) for tool in catalog.pool.active]
     assert catalog.pool.modules() == ("shelf.edit", "shelf.rare", "shelf.toolsearch", "shelf.write")
     assert shelf.taken == []
 
     tools = tuple(map(Written, ("Write", "Edit", "ToolSearch")))
-    assert sent.startswith(serialise(assemble(Ingredients(custom=tools)).definitions(PLAIN_VIEW))[:-1])
+    assert sent[:-1] == [definition_json(tool, PLAIN_VIEW) for tool in assemble(Ingredients(custom=tools))]
 
 
 def test_finding_a_tool_by_name_or_alias_loads_it_and_no_other() -> None:

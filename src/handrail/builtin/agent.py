@@ -39,18 +39,15 @@ class AgentTool(Tool[AgentInput]):
     def summary(self, args: AgentInput) -> str:
         return f"Agent({args.subagent_type}: {args.description})"
 
-    def is_read_only(self, args: AgentInput) -> bool:
-        return self._only_reads(args)
-
     def is_concurrency_safe(self, args: AgentInput) -> bool:
-        return self._only_reads(args)
+        return self.is_read_only(args)
 
-    def _only_reads(self, args: AgentInput) -> bool:
+    def is_read_only(self, args: AgentInput) -> bool:
         return self._delegate is not None and self._delegate.agent_types().get(args.subagent_type, False)
 
     def access(self, args: AgentInput, run: RunContext) -> Access:
         """Each call of the sub-agent is judged by itself."""
-        return Access.bookkeeping(width="shared" if self._only_reads(args) else "exclusive")
+        return Access.bookkeeping(width="shared" if self.is_read_only(args) else "exclusive")
 
     async def validate(self, args: AgentInput, ctx: ToolContext) -> Refuse | None:
         if self._delegate is None:

@@ -12,6 +12,7 @@ from pydantic import Field
 from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
 from handrail.builtin.support.places import place_of
+from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.builtin.support.ripgrep import (
     VERSION_CONTROL,
     Folder,
@@ -28,7 +29,6 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
 from handrail.tools.wording import several
 
 MAX_FILES = 100
@@ -53,7 +53,7 @@ class GlobResult:
     unreadable: int = 0
 
 
-class Glob(Tool[GlobInput]):
+class Glob(ReadOnlyTool[GlobInput]):
     name = "Glob"
     aliases = ("LS",)
     search_hint = "find list files folder name wildcard"
@@ -64,12 +64,6 @@ class Glob(Tool[GlobInput]):
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
-
-    def is_read_only(self, args: GlobInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: GlobInput) -> bool:
-        return True
 
     def access(self, args: GlobInput, run: RunContext) -> Access:
         start = beyond(args.pattern)

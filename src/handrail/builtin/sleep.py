@@ -4,12 +4,12 @@ import asyncio
 
 from pydantic import Field
 
+from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
 
 MAX_SECONDS = 3600.0
 
@@ -18,18 +18,12 @@ class SleepInput(Input):
     seconds: float = Field(gt=0, le=MAX_SECONDS, description="How long to wait.")
 
 
-class Sleep(Tool[SleepInput]):
+class Sleep(ReadOnlyTool[SleepInput]):
     name = "Sleep"
     search_hint = "wait pause delay time seconds"
     input_model = SleepInput
     interrupt = "cancel"
     should_defer = True
-
-    def is_read_only(self, args: SleepInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: SleepInput) -> bool:
-        return True
 
     def access(self, args: SleepInput, run: RunContext) -> Access:
         return Access.of()

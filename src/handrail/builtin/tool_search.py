@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.conversation.blocks import ToolReference
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -9,7 +10,6 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.search import Searching
-from handrail.tools.tool import Tool
 
 
 class ToolSearchInput(Input):
@@ -17,7 +17,7 @@ class ToolSearchInput(Input):
     max_results: int = Field(default=5, ge=1, le=50, description="How many tools at the most.")
 
 
-class ToolSearch(Tool[ToolSearchInput]):
+class ToolSearch(ReadOnlyTool[ToolSearchInput]):
     name = "ToolSearch"
     search_hint = "find load discover deferred capability"
     input_model = ToolSearchInput
@@ -25,12 +25,6 @@ class ToolSearch(Tool[ToolSearchInput]):
 
     def __init__(self, catalog: Searching) -> None:
         self._catalog = catalog
-
-    def is_read_only(self, args: ToolSearchInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: ToolSearchInput) -> bool:
-        return True
 
     def access(self, args: ToolSearchInput, run: RunContext) -> Access:
         return Access.bookkeeping(width="shared")

@@ -1,1 +1,1 @@
-"""The command line: parse arguments, pick a front end."""
+"""The command line: parses arguments and picks a front end."""

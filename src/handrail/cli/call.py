@@ -25,7 +25,7 @@ def run(chosen: argparse.Namespace) -> int:
     """The exit code says how the call ended: 0 ok, 1 error, 2 bad input, 3 denied, 4 timed out, 130 interrupted."""
     if forbidding := rule_problems(chosen)[0]:
         raise HandrailError(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
-    raw = parsed(sys.stdin.read() if chosen.input == "-" else chosen.input)
+    raw = parse_input(sys.stdin.read() if chosen.input == "-" else chosen.input)
     for warning in without_effect(chosen):
         warn(warning)
     outcome = asyncio.run(call_tool(chosen.tool, raw, Path.cwd(), flags=settings_flags(chosen), on_warning=warn))
@@ -33,13 +33,13 @@ def run(chosen: argparse.Namespace) -> int:
         print(sendable(json.dumps(as_json(outcome), ensure_ascii=False)))
     else:
         stream = sys.stderr if outcome.result.is_error else sys.stdout
-        text = shown(outcome)
+        text = result_text(outcome)
         print(plain(text) if stream.isatty() or outcome.result.is_error else text, file=stream)
     return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])
 
 
-def parsed(text: str) -> Json:
-    """The input as an object, or an error that says where it stops being one."""
+def parse_input(text: str) -> Json:
+    """Parse the input as a JSON object; the error says where it stops being one."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -54,14 +54,14 @@ def parsed(text: str) -> Json:
     return value
 
 
-def shown(outcome: Outcome) -> str:
-    """The result as a person reads it: text as it is, other blocks by name."""
+def result_text(outcome: Outcome) -> str:
+    """The result as text for people: text blocks as they are, other blocks by name."""
     parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
     return "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """Everything about the outcome that a program may want."""
+    """The whole outcome as JSON, for programs."""
     decision = outcome.decision
     return {
         "tool": outcome.use.name,

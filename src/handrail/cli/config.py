@@ -1,4 +1,4 @@
-"""`handrail config`: look at settings, see where they come from, change them."""
+"""`handrail config`: show settings and where they come from, and change them."""
 
 import argparse
 import json
@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def only(settings: Settings, places: SettingsPlaces, scope: str) -> Settings:
-    """What the files of one source say, whether it counts or not."""
+    """The settings in the files of one source, whether or not they take effect."""
     layers = [Layer(found, found.values) for file in places.files((scope,)) if (found := read_document(file))]
     return Settings(
         layers=tuple(layers),
@@ -65,7 +65,7 @@ def only(settings: Settings, places: SettingsPlaces, scope: str) -> Settings:
 
 
 def origins(settings: Settings, path: tuple[str, ...]) -> Iterator[tuple[str, Any, str]]:
-    """Every value with the place that it is written in; lists item by item."""
+    """Every value with the place where it is written; lists item by item."""
     for key, value in leaves(settings.get(*path), path):
         layer = next(layer for layer in settings.layers if holds(layer, key, value))
         file = layer.document.file
@@ -86,7 +86,7 @@ def leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str 
 
 
 def holds(layer: Layer, path: tuple[str | int, ...], value: Any) -> bool:
-    """Whether a layer says this: the value itself, or among others in its list."""
+    """Whether a layer holds this value, alone or as an item of its list."""
     found: Any = layer.values
     for step in path:
         if isinstance(step, int):
@@ -96,7 +96,7 @@ def holds(layer: Layer, path: tuple[str | int, ...], value: Any) -> bool:
 
 
 def position(layer: Layer, path: tuple[str | int, ...], value: Any) -> int:
-    """Where a value stands in the list of its layer."""
+    """The index of a value in the list of its layer."""
     found: Any = layer.values
     for step in path[:-1]:
         found = found[step]
@@ -132,7 +132,7 @@ def change(chosen: argparse.Namespace, places: SettingsPlaces) -> int:
 
 
 def likely(path: tuple[str, ...]) -> str:
-    """What was probably meant by a key that is not known."""
+    """The hint for an unknown key that resembles a known one; empty if none does."""
     nested: Any = None
     for name in reversed(path):
         nested = {name: nested}

@@ -1,4 +1,4 @@
-"""`handrail demo`: an agent repairs a throw-away project, offline, and shows how its calls were run and judged."""
+"""`handrail demo`: an agent repairs a throw-away project, offline, and its calls and decisions are shown."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 from handrail.cli.demo_project import FILES, RULES, Ground, lay_out
-from handrail.cli.demo_view import DemoView, wrapped
+from handrail.cli.demo_view import DemoView, wrap_text
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
@@ -45,9 +45,9 @@ def run(chosen: argparse.Namespace) -> int:
     width = chosen.width or shutil.get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns
     with on_termination(partial(sys.exit, TERMINATED)), tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
         ground = lay_out(Path(folder).resolve())
-        say(wrapped(ABOUT, width, ""))
-        say(f"\nThe rules of the project, {RULES}:\n\n{numbered(FILES[RULES])}")
-        say(wrapped(f"You: {PROMPT}", width, "     ") + "\n")
+        say(wrap_text(ABOUT, width, ""))
+        say(f"\nThe rules of the project, {RULES}:\n\n{number_lines(FILES[RULES])}")
+        say(wrap_text(f"You: {PROMPT}", width, "     ") + "\n")
         with resources.as_file(resources.files("handrail.cli") / CASSETTE) as cassette:
             replayer = open_replayer(cassette, session_normalizer(ground.project, ground.env), speed=1.0, in_order=True)
             try:
@@ -61,7 +61,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 async def play(model: Model, ground: Ground, width: int) -> DemoView:
-    """Let the agent work on the prompt; words and calls are said as they come."""
+    """Let the agent work on the prompt; print text and calls as they come."""
     view = DemoView(say, width)
     spec = SessionSpec(
         cwd=ground.project,
@@ -78,7 +78,7 @@ async def play(model: Model, ground: Ground, width: int) -> DemoView:
         try:
             async with aclosing(session.drive(UserMessage((Text(PROMPT),)))) as events:
                 async for event in events:
-                    view.hear(event)
+                    view.on_event(event)
         finally:
             await session.aclose()
     return view
@@ -86,7 +86,7 @@ async def play(model: Model, ground: Ground, width: int) -> DemoView:
 
 @contextmanager
 def on_termination(act: Callable[[], object]) -> Iterator[None]:
-    """What to do when somebody terminates us: what was made is removed, as after Ctrl+C."""
+    """Act on SIGTERM while the block runs: the project is removed, as after Ctrl+C."""
     before = signal.signal(signal.SIGTERM, lambda _number, _frame: act())
     try:
         yield
@@ -94,13 +94,13 @@ def on_termination(act: Callable[[], object]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def numbered(text: str) -> str:
+def number_lines(text: str) -> str:
     """The lines with their numbers, as rules are cited."""
     return "\n".join(f"  {number}  {line}" for number, line in enumerate(text.splitlines(), 1)) + "\n"
 
 
 def drawable(drawing: str, encoding: str) -> str:
-    """The drawing in characters that the terminal has."""
+    """The drawing in characters that the terminal can show."""
     try:
         drawing.encode(encoding)
     except UnicodeEncodeError:
@@ -109,5 +109,5 @@ def drawable(drawing: str, encoding: str) -> str:
 
 
 def say(text: str) -> None:
-    """A line, at once."""
+    """Print a line and flush it."""
     print(text, flush=True)

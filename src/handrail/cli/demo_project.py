@@ -1,4 +1,4 @@
-"""The demo's throw-away folder: a project with a failing test and rules of its own, a home, a state folder."""
+"""The throw-away folder of the demo: a project with a failing test and its own rules, a home and a state folder."""
 
 import os
 import subprocess
@@ -56,13 +56,13 @@ SAME_IN_EVERY_RUN = {
 
 @record
 class Ground:
-    """Where the demo happens, and the only environment that it knows: none of the user's settings are in it."""
+    """The folders and the environment of the demo. None of the user's settings are in it."""
 
     project: Path
     env: Mapping[str, str]
 
     def git(self, *arguments: str) -> str:
-        """What git says in the project."""
+        """Run git in the project and return its output."""
         ran = subprocess.run(  # noqa: S603  # our own words
             ["git", *arguments],  # noqa: S607  # the user's git is what is wanted
             cwd=self.project,
@@ -75,7 +75,7 @@ class Ground:
 
 
 def lay_out(folder: Path) -> Ground:
-    """Fill an empty folder: a repository with one commit, in which a test fails, and all that stands around it."""
+    """Fill an empty folder with a repository of one commit in which a test fails, a home and a state folder."""
     project, home, programs, temporary = (folder / name for name in ("project", "home", "bin", "tmp"))
     for each in (project, home, programs, temporary):
         each.mkdir()

@@ -1,4 +1,4 @@
-"""What the demo shows: words and calls as they come, and afterwards the pictures of the whole run."""
+"""What the demo shows: text and calls as they come, and afterwards the timeline and decisions of the whole run."""
 
 import asyncio
 import textwrap
@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 
 class DemoView:
-    """Says what happens, in lines of at most `width` columns, and remembers it."""
+    """Prints what happens, in lines of at most `width` columns, and remembers it."""
 
     def __init__(self, say: Say, width: int) -> None:
         self._now = asyncio.get_running_loop().time
@@ -29,7 +29,7 @@ class DemoView:
         self._outcomes: dict[str, Outcome] = {}
         self.ended: RunEnded | None = None
 
-    def hear(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent) -> None:
         """One event of the run."""
         match event:
             case RequestSent():
@@ -37,7 +37,7 @@ class DemoView:
             case MessageEnd():
                 self._turns[-1][0].ended = self._now()
             case BlockComplete(block=Text(text)):
-                self._say(wrapped(f"Model: {text}", self._width, "       "))
+                self._say(wrap_text(f"Model: {text}", self._width, "       "))
             case CallQueued(use):
                 self._labels[use.id] = label(event.card)
                 self._turns[-1][1].append(event)
@@ -46,18 +46,18 @@ class DemoView:
             case CallFinished(outcome):
                 self._turns[-1][1].append(event)
                 self._outcomes[outcome.use.id] = outcome
-                self._say(self._finished(outcome, event.card))
+                self._say(self._finish_call(outcome, event.card))
             case RunEnded():
                 self.ended = event
             case _:
                 pass
 
-    def _finished(self, outcome: Outcome, card: Card) -> str:
+    def _finish_call(self, outcome: Outcome, card: Card) -> str:
         called = self._labels[outcome.use.id]
         if outcome.status is Status.DENIED and outcome.decision:
             why = max(outcome.decision.opinions, key=lambda each: each.strength)
-            return wrapped(f"  {called}: {card.detail} by the {opinion(why)}", self._width, "    ")
-        return clipped(f"  {called}: {gist(card)}", self._width)
+            return wrap_text(f"  {called}: {card.detail} by the {opinion(why)}", self._width, "    ")
+        return clip(f"  {called}: {gist(card)}", self._width)
 
     def timeline(self) -> str:
         """The calls against the stream, answer by answer."""
@@ -68,24 +68,26 @@ class DemoView:
         return draw(rows, self._width)
 
     def trace(self) -> str:
-        """The decision on every call, in call order, with each opinion that was heard and where its rule is written."""
+        """The decision on every call, in call order, with each opinion and where its rule is written."""
         lines: list[str] = []
         for outcome in (self._outcomes[each] for each in self._labels if each in self._outcomes):
             if outcome.decision is None:
                 continue
             verdict = "refused" if outcome.status is Status.DENIED else "allowed"
-            lines.append(clipped(f"{verdict}  {self._labels[outcome.use.id]}", self._width))
-            lines += [wrapped(f"         {opinion(each)}", self._width, " " * 11) for each in outcome.decision.opinions]
+            lines.append(clip(f"{verdict}  {self._labels[outcome.use.id]}", self._width))
+            lines += [
+                wrap_text(f"         {opinion(each)}", self._width, " " * 11) for each in outcome.decision.opinions
+            ]
         return "\n".join(lines)
 
 
 def label(card: Card) -> str:
-    """A call as one would write it: what it is about stands beside the title, or first in the body."""
+    """A call in one line: its title, and its subject from the detail or the first line of the body."""
     return f"{card.title} {card.detail or card.body.partition(chr(10))[0]}".strip()
 
 
 def gist(card: Card) -> str:
-    """A result in a line: its detail, or the last line of what a program said, where it tells how it went."""
+    """A result in one line: its detail, or the last line of a program's output, which tells how it went."""
     lines = card.body.strip().splitlines()
     if card.body_kind != "code" or not lines:
         return card.detail or "done"
@@ -94,15 +96,15 @@ def gist(card: Card) -> str:
 
 
 def opinion(said: Opinion) -> str:
-    """What one layer said: the rule with file and line, or else the reason."""
+    """The opinion of one layer: its rule with file and line, or else its reason."""
     return f"{said.layer}: {said.source}" if said.source else f"{said.layer}: {said.verdict.value}, {said.reason}"
 
 
-def wrapped(text: str, width: int, indent: str) -> str:
+def wrap_text(text: str, width: int, indent: str) -> str:
     """The text in lines that fit; all but the first begin with the indent."""
     return textwrap.fill(plain(text), max(width, 40), subsequent_indent=indent, break_on_hyphens=False)
 
 
-def clipped(text: str, width: int) -> str:
+def clip(text: str, width: int) -> str:
     """One line that fits."""
     return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -21,8 +21,7 @@ from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.hooks.runner import Hooks
-from handrail.processes.sandbox.choose import best, try_methods
-from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
+from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
@@ -34,7 +33,7 @@ from handrail.session.state_folder import state_folder
 
 
 class State(Enum):
-    """How things are."""
+    """The state of one finding."""
 
     OK = "ok"
     OFF = "off"
@@ -44,7 +43,7 @@ class State(Enum):
 
 @record
 class Finding:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     area: str
     name: str
@@ -53,7 +52,7 @@ class Finding:
 
 
 class Here:
-    """Where the doctor looks."""
+    """The folder, environment and settings that are checked."""
 
     def __init__(
         self,
@@ -67,7 +66,7 @@ class Here:
         self.system = system
         self.version = version
         self.rules: list[str] = []
-        """What is wrong with rules."""
+        """Problems in permission rules."""
         self.refusal = ""
         """Why the settings cannot be used at all; then `live` is None."""
         env = {**variables, "HOME": str(home)}
@@ -93,7 +92,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def findings(here: Here) -> list[Finding]:
-    """What every check says, in the order of the table."""
+    """The findings of all checks, in the order of the table."""
     return [finding for check in CHECKS for finding in check(here)]
 
 
@@ -127,7 +126,7 @@ PACKAGES = (("pytest", "the `cassette` fixture for your tests", "handrail[testin
 
 
 def programs(here: Here) -> Iterator[Finding]:
-    """What is on PATH, or beside the interpreter."""
+    """Programs on PATH or beside the interpreter."""
     path = os.pathsep.join((here.variables.get("PATH", os.defpath), str(Path(sys.executable).parent)))
     for name, feature, package in PROGRAMS:
         found = shutil.which(name, path=path)
@@ -149,7 +148,7 @@ def packages(_here: Here) -> Iterator[Finding]:
 
 
 def model(here: Here) -> Iterator[Finding]:
-    """Which model a run without flags would ask. Nobody is asked for a key."""
+    """Which model a run without flags would ask. `apiKeyHelper` is not run."""
     if here.live is None:
         return
     loaded = here.live.loaded
@@ -167,7 +166,7 @@ def model(here: Here) -> Iterator[Finding]:
 
 
 def sandbox(here: Here) -> Iterator[Finding]:
-    """Which ways to confine commands work here, whether they are used, and what the best of them does and does not."""
+    """Which sandboxes work here, whether commands use one, and what the best of them protects and does not."""
     for each in try_methods():
         yield Finding("sandbox", each.method.value, State.OK if each.works else State.OFF, each.reason)
     chosen = best()
@@ -226,7 +225,7 @@ def settings(here: Here) -> Iterator[Finding]:
 
 
 def trust(here: Here) -> Iterator[Finding]:
-    """Whether what this folder brings with it counts."""
+    """Whether the folder is trusted, so that its own settings take effect."""
     if here.live is None:
         return
     known, folder = here.live.loaded.settings, here.live.places.cwd
@@ -239,7 +238,7 @@ def trust(here: Here) -> Iterator[Finding]:
 
 
 def state(here: Here) -> Iterator[Finding]:
-    """The folder of sessions, results and trust: for its owner only."""
+    """The state folder (sessions, results, trust): only its owner may open it."""
     folder = state_folder(here.variables)
     try:
         found = folder.stat()
@@ -277,7 +276,7 @@ CHECKS: tuple[Check, ...] = (
     trust,
     state,
 )
-"""What the doctor looks at. A new check is one line here: it is given a `Here` and yields findings."""
+"""All checks. A new check is one line here: it gets a `Here` and yields findings."""
 
 
 # Showing

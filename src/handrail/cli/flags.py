@@ -1,18 +1,24 @@
-"""The flags of a run. Unknown ones, and those whose feature has not come yet, are warned about and ignored."""
+"""The flags of `handrail -p`. Unknown flags, and flags whose feature does not exist yet, give a warning."""
 
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
 from handrail.cli.sessions_arguments import whole
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")  # only an unknown flag pays for it
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
 
-# what other programs pass that has no effect yet: flag -> how many values follow it
+# flags that other programs pass and that have no effect yet: flag -> number of values
 LATER_FLAGS = {
     "--plugin-dir": 1,
     "--worktree": 0,
@@ -21,7 +27,7 @@ LATER_FLAGS = {
 
 @record
 class Flags:
-    """What was asked for, checked, and what could not be honoured."""
+    """The parsed flags, and warnings about those that have no effect."""
 
     chosen: argparse.Namespace
     warnings: tuple[str, ...]
@@ -52,11 +58,9 @@ def read_flags(arguments: Sequence[str]) -> Flags:
 
 
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
-    """An unknown flag may come from the future; one that looks like a known one is a slip, and a limit may be lost."""
+    """Refuse an unknown flag that resembles a known one: it is a typo, and a limit may be lost."""
     known = [option for action in top._actions for option in action.option_strings]
-    from difflib import get_close_matches  # noqa: PLC0415  # only an unknown flag pays for it
-
-    near = get_close_matches(flag, known, n=1, cutoff=0.85)
+    near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:
         top.error(f"{flag} is not a flag. Did you mean {near[0]}?")
 
@@ -103,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
     top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
-    top.add_argument("--debug-file", metavar="FILE", type=_given, help="the same, into a file")
+    top.add_argument("--debug-file", metavar="FILE", type=_not_empty, help="the same, into a file")
     for flag, values in LATER_FLAGS.items():
         extra: dict[str, Any] = {"nargs": "?", "const": True} if values else {"action": "store_true"}
         top.add_argument(flag, dest="later" + flag, help=argparse.SUPPRESS, **extra)
@@ -115,7 +119,7 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
         "-c", "--continue", action="store_true", dest="newest", help="go on with this folder's newest session"
     )
     top.add_argument(
-        "-r", "--resume", metavar="ID", type=_given, help="go on with a session: id, beginning of it, title"
+        "-r", "--resume", metavar="ID", type=_not_empty, help="go on with a session: id, beginning of it, title"
     )
     top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
     top.add_argument("--session-id", metavar="ID", default="", help="the id of the new session")
@@ -131,7 +135,7 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     )
     top.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those")
     top.add_argument("--agents", type=_schema, metavar="JSON", default={}, help="sub-agents, by name")
-    top.add_argument("--agent", metavar="NAME", type=_given, help="let this agent lead the conversation")
+    top.add_argument("--agent", metavar="NAME", type=_not_empty, help="let this agent lead the conversation")
     top.add_argument("--betas", type=_names, metavar="A,B", default=(), help="beta features of the provider")
     top.add_argument(
         "--permission-prompt-tool", metavar="TOOL", default="", help="stdio, or an MCP tool, is asked for permission"
@@ -157,7 +161,7 @@ def amount(text: str) -> float:
     return value
 
 
-def _given(text: str) -> str:
+def _not_empty(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("there is no value")
     return text

@@ -1,4 +1,4 @@
-"""The commands, and what they have in common."""
+"""The sub-commands of `handrail`, their arguments, and how errors become exit codes."""
 
 import argparse
 import gc
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from handrail import __version__
 from handrail.cli import sessions_arguments
-from handrail.cli.sessions_arguments import described, whole
+from handrail.cli.sessions_arguments import add_subcommand, whole
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 
@@ -35,7 +35,7 @@ def _shell(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole analysis as one JSON object")
     parser.add_argument("--workspace", metavar="DIR", action="append", help="a folder it may read (default: --cwd)")
     parser.add_argument("--cwd", metavar="DIR", help="the folder it would run in (default: this one)")
-    parser.add_argument("--home", metavar="DIR", help="the home folder of whoever would run it (default: yours)")
+    parser.add_argument("--home", metavar="DIR", help="the home folder of the user who would run it (default: yours)")
 
 
 def _permissions(parser: argparse.ArgumentParser) -> None:
@@ -50,13 +50,13 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
     common.add_argument("--json", action="store_true", help="print JSON; of test and lint one object a line")
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    explain = described(what, "explain", "why a call is allowed, asked about or denied", parents=[common])
+    explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[common])
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
-    test = described(what, "test", "check a policy against examples, one JSON object a line", parents=[common])
+    test = add_subcommand(what, "test", "check a policy against examples, one JSON object a line", parents=[common])
     test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
-    described(what, "lint", "find rules that do not do what they look like", parents=[common])
-    simulate = described(what, "simulate", "decide calls that were made again", parents=[common])
+    add_subcommand(what, "lint", "find rules that do not do what they look like", parents=[common])
+    simulate = add_subcommand(what, "simulate", "decide calls that were made again", parents=[common])
     calls = simulate.add_mutually_exclusive_group(required=True)
     calls.add_argument("--audit", metavar="FILE", nargs="+", help="those of audit logs, from the state folder")
     calls.add_argument("--session", metavar="ID", help="those of a session")
@@ -76,7 +76,7 @@ def _undo(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
     parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
-    parser.add_argument("--force", action="store_true", help="also bring back files that somebody else changed since")
+    parser.add_argument("--force", action="store_true", help="also bring back files that another program changed since")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -105,11 +105,11 @@ WHICH = {
 
 def _config(parser: argparse.ArgumentParser) -> None:
     ways = parser.add_subparsers(dest="way", metavar="get|set|unset|list|schema", required=True)
-    get = described(ways, "get", "print the value that counts")
-    put = described(ways, "set", "write a value into a settings file")
-    unset = described(ways, "unset", "take a value out of a settings file")
-    listed = described(ways, "list", "print all settings that count")
-    described(ways, "schema", "print the JSON Schema of settings files")
+    get = add_subcommand(ways, "get", "print the value that counts")
+    put = add_subcommand(ways, "set", "write a value into a settings file")
+    unset = add_subcommand(ways, "unset", "take a value out of a settings file")
+    listed = add_subcommand(ways, "list", "print all settings that count")
+    add_subcommand(ways, "schema", "print the JSON Schema of settings files")
     for way in (get, put, unset):
         way.add_argument("key", metavar="KEY", help="for example permissions.defaultMode")
     put.add_argument("value", metavar="VALUE", help="JSON, or plain text where text is expected")
@@ -140,7 +140,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
 }
-"""Name -> help, arguments, and the module whose `run` does it; only the chosen one is imported."""
+"""Name -> help, arguments, and the module whose `run` is called; only that module is imported."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -159,25 +159,25 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _is_run(arguments: Sequence[str]) -> bool:
-    """A prompt for an agent, not a command."""
+    """Whether the arguments are a prompt for an agent, not a sub-command."""
     return arguments[0].startswith("-") or bool({"-p", "--print"} & set(arguments))
 
 
 def _do(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] not in {*COMMANDS, "-h", "--help", "-v", "--version"} and _is_run(arguments):
-        prompted: Callable[[Sequence[str]], int] = _imported("handrail.cli.run").run
+        prompted: Callable[[Sequence[str]], int] = _import_command("handrail.cli.run").run
         return prompted(arguments)
     if not arguments:
         parser().print_help(sys.stderr)
         sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt with -p, or a command.\n")
         return USAGE
     chosen = parser().parse_args(arguments)
-    command: Run = _imported(COMMANDS[chosen.command][2]).run
+    command: Run = _import_command(COMMANDS[chosen.command][2]).run
     return command(chosen)
 
 
-def _imported(module: str) -> Any:
-    """The module, without a search for garbage: what is imported stays."""
+def _import_command(module: str) -> Any:
+    """Import a module with garbage collection paused, because what is imported stays."""
     gc.disable()
     try:
         return import_module(module)
@@ -187,7 +187,7 @@ def _imported(module: str) -> Any:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what the arguments say; the exit code."""
+    """Run the command that the arguments name, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character still gets the rest

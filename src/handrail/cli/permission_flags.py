@@ -1,18 +1,24 @@
-"""The flags that say what may be done; runs and single calls share them."""
+"""The permission flags, which `handrail -p` and `handrail call` share."""
 
 import argparse
 import sys
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 from handrail.config.flags import SettingsFlags
 from handrail.config.places import chosen_sources
 from handrail.conversation.plain import plain
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.permissions import rules
+else:
+    rules = lazy("handrail.permissions.rules")
 
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "manual")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Teach a parser these flags."""
+    """Add the permission flags to a parser."""
     parser.add_argument("--settings", metavar="FILE|JSON", default="", help="more settings for this run")
     parser.add_argument("--setting-sources", metavar="A,B", help="of user, project, local: only these")
     parser.add_argument("--permission-mode", choices=MODES, default="", help="what runs without a question")
@@ -47,7 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_flags(chosen: argparse.Namespace) -> SettingsFlags:
-    """What these flags ask for."""
+    """The settings flags of a command line."""
     return SettingsFlags(
         settings=chosen.settings,
         sources=chosen_sources(chosen.setting_sources),
@@ -63,7 +69,7 @@ def settings_flags(chosen: argparse.Namespace) -> SettingsFlags:
 
 
 def without_effect(chosen: argparse.Namespace) -> list[str]:
-    """What to say of flags that --bare or --safe-mode switches off."""
+    """Warnings about flags that --bare or --safe-mode switches off."""
     given = {"--trust": chosen.trust}
     if chosen.safe_mode:
         servers = getattr(chosen, "mcp_config", ())  # single calls have none
@@ -75,10 +81,9 @@ def without_effect(chosen: argparse.Namespace) -> list[str]:
 
 
 def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """What is wrong with rules that forbid, and with rules that allow. Without rules nothing is loaded."""
+    """Problems in the rules that deny, and in those that allow. Without rules nothing is imported."""
     if not chosen.allowed and not chosen.disallowed:
         return [], []
-    rules = import_module("handrail.permissions.rules")
 
     def problems(words: list[str], kind: str) -> list[str]:
         made = [rules.parse_rule(text, rules.Behaviour(kind)) for word in words for text in rules.split_rules(word)]
@@ -88,6 +93,6 @@ def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def warn(text: str) -> None:
-    """Tell the person, not the program that reads standard output."""
+    """Write a warning to standard error; programs read standard output."""
     sys.stderr.write(f"handrail: {plain(text)}\n")
     sys.stderr.flush()

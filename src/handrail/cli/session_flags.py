@@ -1,4 +1,4 @@
-"""From the flags of `handrail -p` to the specification of a session."""
+"""Turns the flags of `handrail -p` into the specification of a session."""
 
 import argparse
 from pathlib import Path
@@ -80,7 +80,7 @@ def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
         servers |= mcp_servers.read_servers(config, Path.cwd())
     return ToolOptions(
         builtin=None if named is None else tuple(name for name in named if name in every),
-        # named tools are wanted in full, without a search for others; those of servers may still be many
+        # named tools are sent in full, without a tool search; servers may still bring many
         deferral=None if named is None or servers else NO_DEFERRAL,
         mcp_servers=servers,
         strict_mcp=chosen.strict_mcp_config,
@@ -104,7 +104,7 @@ def _transcript_options(chosen: argparse.Namespace) -> TranscriptOptions:
 
 def read_text(file: str) -> str:
     """
-    What a file says.
+    The text of a file that a flag names.
 
     Raises:
         HandrailError: it cannot be read.

@@ -1,4 +1,4 @@
-"""`handrail sessions`: look at conversations on disk, check, mend, move and delete them."""
+"""`handrail sessions`: list, show, check, repair, export, import and delete conversations."""
 
 import argparse
 import json
@@ -49,13 +49,13 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     return 0
 
 
-def _loaded(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> tuple[Path, RebuiltTranscript]:
+def _load_session(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> tuple[Path, RebuiltTranscript]:
     path = store.find(chosen.id, cwd)
     return path, rebuild(read(path))
 
 
 def _show(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
-    path, rebuilt = _loaded(chosen, store, cwd)
+    path, rebuilt = _load_session(chosen, store, cwd)
     print(_as_json(path, rebuilt) if chosen.json else plain(as_text(rebuilt)), end="" if not chosen.json else "\n")
     return 0
 
@@ -67,7 +67,7 @@ def _as_json(path: Path, rebuilt: RebuiltTranscript) -> str:
 
 
 def _check(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
-    path, rebuilt = _loaded(chosen, store, cwd)
+    path, rebuilt = _load_session(chosen, store, cwd)
     sound = not rebuilt.repairs and not rebuilt.problems
     if chosen.json:
         found = {"repairs": rebuilt.repairs, "problems": rebuilt.problems}
@@ -99,7 +99,7 @@ def _repair(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int
 
 
 def _export(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
-    path, rebuilt = _loaded(chosen, store, cwd)
+    path, rebuilt = _load_session(chosen, store, cwd)
     kind = "json" if chosen.json else chosen.format
     match kind:
         case "jsonl":

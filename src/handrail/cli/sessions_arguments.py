@@ -1,12 +1,13 @@
-"""The arguments of `handrail sessions`; its work is loaded only when it is wanted."""
+"""The arguments of `handrail sessions`; its implementation is imported only when it runs."""
 
 import argparse
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[
         argparse.ArgumentParser
-    ]  # what add_subparsers gives has no other name
+    ]  # the type that add_subparsers returns has no public name
 
 
 def whole(text: str) -> int:
@@ -16,26 +17,28 @@ def whole(text: str) -> int:
     return int(text)
 
 
-def described(inner: "Commands", name: str, text: str, **more: Any) -> argparse.ArgumentParser:
-    """One more command; its own help begins with what the list of commands says of it."""
-    return inner.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", **more)
+def add_subcommand(
+    inner: "Commands", name: str, text: str, parents: Sequence[argparse.ArgumentParser] = ()
+) -> argparse.ArgumentParser:
+    """Add a sub-command. Its help begins with the text that the list of commands shows."""
+    return inner.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", parents=parents)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The commands of `handrail sessions`."""
     inner = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    listing = described(inner, "list", "the sessions of this folder, the newest first")
+    listing = add_subcommand(inner, "list", "the sessions of this folder, the newest first")
     listing.add_argument("--all", action="store_true", help="of all folders, not only this one")
     listing.add_argument("--limit", type=whole, metavar="N", help="at most N (default: no limit)")
-    show = described(inner, "show", "the conversation of one, as text")
-    check = described(inner, "check", "whether one can be resumed as it is; exit code 1 if it needs mending")
-    mend = described(inner, "repair", "mend one; what is taken out of the file is kept beside it")
-    export = described(inner, "export", "write one for other programs or people")
+    show = add_subcommand(inner, "show", "the conversation of one, as text")
+    check = add_subcommand(inner, "check", "whether one can be resumed as it is; exit code 1 if it needs mending")
+    mend = add_subcommand(inner, "repair", "mend one; what is taken out of the file is kept beside it")
+    export = add_subcommand(inner, "export", "write one for other programs or people")
     export.add_argument("--format", choices=("jsonl", "json", "markdown"), default="jsonl", help="(default: jsonl)")
     export.add_argument("-o", "--output", metavar="FILE", help="instead of standard output; never overwrites")
-    bring = described(inner, "import", "make a session from a transcript of the same convention")
+    bring = add_subcommand(inner, "import", "make a session from a transcript of the same convention")
     bring.add_argument("file", metavar="FILE", help="a file of JSON lines")
-    remove = described(inner, "rm", "delete sessions for good")
+    remove = add_subcommand(inner, "rm", "delete sessions for good")
     remove.add_argument("ids", metavar="ID", nargs="+", help="id, the beginning of one, title or path")
     for each in (show, check, mend, export):
         each.add_argument("id", metavar="ID", help="id, the beginning of one, title or path")

@@ -15,8 +15,8 @@ READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Exit 0: read-only and nothing read outside the workspaces or known to be secret; 1: not so; 2: not understood."""
-    analysis = analyse(given() if chosen.line == "-" else chosen.line)
+    """Exit code 0: read-only, and no read of a secret or outside the workspaces; 1: otherwise; 2: not understood."""
+    analysis = analyse(read_stdin() if chosen.line == "-" else chosen.line)
     cwd = str(Path(chosen.cwd or ".").absolute())
     home = str(Path(chosen.home).absolute()) if chosen.home else str(Path.home())
     roots = tuple(str(Path(cwd, folder)) for folder in chosen.workspace or [cwd])
@@ -27,12 +27,12 @@ def run(chosen: argparse.Namespace) -> int:
         beyond = {"outside": names(outside), "secrets": names(secrets)}
         print(json.dumps(analysis.to_json() | {"reads": beyond, "exit": code}))
     else:
-        print(shown(explain(analysis), names(outside), names(secrets), roots))
+        print(describe_paths(explain(analysis), names(outside), names(secrets), roots))
     return code
 
 
 def matches(folder: str, path: str) -> list[str]:
-    """The path as it is written, and the files it matches if it is a pattern: rather too many than too few."""
+    """The path as written and, if it is a pattern, the files that it may match: rather too many than too few."""
     # What bash and Python read differently in a pattern begins with a bracket.
     loose = "/".join(part.partition("[")[0] + "*" if "[" in part else part for part in path.split("/"))
     pattern = posixpath.join(glob.escape(folder), loose)
@@ -40,8 +40,8 @@ def matches(folder: str, path: str) -> list[str]:
     return [posixpath.join(folder, path), *found]
 
 
-def given() -> str:
-    """Standard input; bytes that are no UTF-8 become characters that the analysis refuses."""
+def read_stdin() -> str:
+    """Standard input. Bytes that are not UTF-8 become characters that the analysis refuses."""
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
 
@@ -55,7 +55,7 @@ def names(found: Found) -> list[str]:
     return list(dict.fromkeys(str(word) for _, word in found))
 
 
-def shown(text: str, outside: list[str], secrets: list[str], roots: tuple[str, ...]) -> str:
+def describe_paths(text: str, outside: list[str], secrets: list[str], roots: tuple[str, ...]) -> str:
     lines = [text]
     if outside:
         lines.append(f"reads outside {' and '.join(roots)}, or not known where: {', '.join(outside)}")

@@ -1,4 +1,4 @@
-"""`handrail tools`: what the pool holds and how each tool behaves."""
+"""`handrail tools`: lists the tools of the pool and how each behaves."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ def run(chosen: argparse.Namespace) -> int:
     env = settings.loaded.env
     pool = make_catalog(
         variables=env,
-        denied=settings.denied,
+        denied=settings.denies_tool,
         features=features_of(settings.loaded.settings, env),
         deferral=deferral_of(env),
     ).pool
@@ -58,7 +58,7 @@ COLUMNS = ("name", "read_only", "runs", "loaded", "description")
 
 
 def table(rows: list[dict[str, Any]], width: int | None = None) -> str:
-    """The rows in columns, the description cut to its first sentence; lines of a terminal are cut to its width."""
+    """The rows in columns, with the first sentence of each description; on a terminal, cut to its width."""
     cells = [[_cell(row[column]) for column in COLUMNS] for row in rows]
     titles = [column.replace("_", "-") for column in COLUMNS]
     widths = [max(len(line[i]) for line in [titles, *cells]) for i in range(len(COLUMNS) - 1)]

@@ -1,4 +1,4 @@
-"""`handrail trust`: let what a folder brings with it count, or no longer."""
+"""`handrail trust`: trust the settings of a folder, or stop trusting them."""
 
 import argparse
 import json
@@ -55,5 +55,5 @@ def as_json(record: TrustRecord) -> dict[str, Any]:
 
 
 def say(chosen: argparse.Namespace, data: Any, lines: list[str]) -> None:
-    """The same for programs or for people."""
+    """Print the same content for programs or for people."""
     print(json.dumps(data, ensure_ascii=False) if chosen.json else plain("\n".join(lines)))

@@ -38,7 +38,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def journal_of(session: str | None, parent: Path, cwd: str) -> Path:
-    """The journal of a session by id, the beginning of one or title; without one, of the newest in this folder."""
+    """The journal of a session by its id, a prefix of the id or its title; by default of this folder's newest."""
     if session is not None:
         for folder in (parent / Path(session).name, *_of_sessions(session, parent, cwd)):
             if (folder / INDEX).exists():
@@ -52,7 +52,7 @@ def journal_of(session: str | None, parent: Path, cwd: str) -> Path:
 
 
 def _of_sessions(wanted: str, parent: Path, cwd: str) -> Iterator[Path]:
-    """Where the journal of a session would be that is known by another name than its id."""
+    """The journal folder of a session that is named by a prefix of its id or by its title, if there is one."""
     with suppress(SessionError):
         yield parent / session_store(os.environ).find(wanted, cwd).stem
 
@@ -81,7 +81,7 @@ def kind(entry: UndoEntry) -> str:
 
 
 def as_json(history: UndoHistory) -> dict[str, Any]:
-    """Everything that a program may want to know."""
+    """The changes as JSON, for programs."""
     return {
         "session": history.session,
         "cwd": history.cwd,

@@ -1,6 +1,6 @@
 """Checks the values of a settings file. Wrong values are left out and reported; the others stand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from types import UnionType
@@ -79,10 +79,11 @@ def _wrap_text(key: Key, value: Any, path: JsonPath, problems: list[ValueProblem
 
 def _fit(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Any:
     """The value without the parts that do not fit. Raises _OmitError if nothing is left of it."""
-    expected = schema.get("type")
-    if expected and not _has_type(value, expected):
-        problems.append(_mismatch(path, value, TYPES[expected][1]))
-        raise _OmitError
+    if expected := schema.get("type"):
+        kind, shown = TYPES[expected]
+        if not isinstance(value, kind) or (isinstance(value, bool) and expected != "boolean"):
+            problems.append(_mismatch(path, value, shown))
+            raise _OmitError
     if "enum" in schema and value not in schema["enum"]:
         problems.append(_mismatch(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
         raise _OmitError
@@ -93,7 +94,11 @@ def _fit(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem
         problems.append(ValueProblem(path, f"{problem}.", _forbids(path)))
         raise _OmitError
     if isinstance(value, list) and "items" in schema:
-        return list(_fit_items(value, schema["items"], path, problems))
+        kept: list[Any] = []
+        for at, item in enumerate(value):
+            with suppress(_OmitError):
+                kept.append(_fit(item, schema["items"], (*path, at), problems))
+        return kept
     if isinstance(value, dict):
         return _fit_object(value, schema, path, problems)
     return value
@@ -117,18 +122,6 @@ def _fit_object(value: dict[str, Any], schema: Schema, path: JsonPath, problems:
             if name in schema.get("required", ()) or "oneOf" in schema:
                 raise
     return kept
-
-
-def _fit_items(items: list[Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Iterator[Any]:
-    for at, item in enumerate(items):
-        try:
-            yield _fit(item, schema, (*path, at), problems)
-        except _OmitError:
-            continue
-
-
-def _has_type(value: Any, expected: str) -> bool:
-    return isinstance(value, TYPES[expected][0]) and (expected == "boolean" or not isinstance(value, bool))
 
 
 def text_problem(value: str) -> str:

@@ -141,12 +141,7 @@ def decode_text(data: bytes) -> str:
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """
-    The object that a text holds.
-
-    Raises:
-        SettingsFileError: it is not strict JSON, or not an object.
-    """
+    """The object that a text holds. Raises SettingsFileError if it is not strict JSON, or not an object."""
     try:
         values = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse, parse_float=_finite)
         if text.count("{") + text.count("[") > MAX_DEPTH:

@@ -63,12 +63,7 @@ class _Section:
 
 
 def scheduling_of(settings: Settings, env: Mapping[str, str]) -> Scheduling:
-    """
-    How calls may overlap.
-
-    Raises:
-        SettingsError: a variable cannot be used.
-    """
+    """How calls may overlap. Raises SettingsError if a variable cannot be used."""
     usual, section = Scheduling(), _Section("scheduling", settings, env)
     early, sibling = _one_of(get_args(EarlyStart)), _one_of(get_args(SiblingErrors))
     return Scheduling(
@@ -80,12 +75,7 @@ def scheduling_of(settings: Settings, env: Mapping[str, str]) -> Scheduling:
 
 
 def result_limits(settings: Settings, env: Mapping[str, str]) -> ResultLimits:
-    """
-    How long results may be, and how much of the long ones is kept.
-
-    Raises:
-        SettingsError: a variable cannot be used.
-    """
+    """How long results may be, and how much of them is kept. Raises SettingsError if a variable cannot be used."""
     usual, section = DEFAULT_LIMITS, _Section("results", settings, env)
     limits = ResultLimits(
         quota_bytes=section.value("quotaBytes", "HANDRAIL_RESULT_QUOTA", _number, usual.quota_bytes),

@@ -67,17 +67,11 @@ def replace_file(path: Path, data: bytes, *, mode: int) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            _keep_owner(descriptor, path)
+            if os.geteuid() == 0 and path.exists():  # a file that root changes stays the property of its owner
+                os.fchown(descriptor, path.stat().st_uid, path.stat().st_gid)
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         os.replace(beside, path)  # noqa: PTH105  # Path.replace is the same
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-
-
-def _keep_owner(descriptor: int, path: Path) -> None:
-    """A file that root changes stays the property of its owner."""
-    if os.geteuid() == 0 and path.exists():
-        status = path.stat()
-        os.fchown(descriptor, status.st_uid, status.st_gid)

@@ -84,12 +84,13 @@ def load_settings(
         layers = [replace(layer, values=_without_allowing(layer.values)) for layer in layers]
     values = merge_values(layer.values for layer in layers)
     approved = _approved_servers(servers.values if servers else {}, values, trusted=state == TRUSTED)
+    waiting = [item for item in items if not (item.path[0] == "mcpServers" and item.path[1] in approved)]
     return Settings(
         layers=tuple(layers),
         values=values,
         policy=merge_values(layer.values for layer in layers if layer.source == "policy"),
         problems=tuple(problems),
-        ignored=() if limited or state == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
+        ignored=() if limited or state == TRUSTED else tuple(waiting),
         items=items,
         trust=state,
         doubtful=doubtful,
@@ -128,22 +129,19 @@ def _flags(flags: SettingsFlags, places: SettingsPlaces, before: Settings | None
         return [layer.document for layer in before.layers if layer.source == "flag"]
     if not flags.settings:
         return []
-    document = _flag(flags.settings, places)
+    text = flags.settings.strip()
+    if text.startswith("{") and text.endswith("}"):
+        inline = SettingsFile("flag", Path("--settings"), "--settings", places.cwd, "")
+        document = document_of(inline, text.encode("utf-8", "surrogateescape"))
+    else:
+        path = Path(places.cwd, Path(flags.settings).expanduser())
+        file = SettingsFile("flag", path, flags.settings, os.path.realpath(path.parent), "")
+        why = f"there is no file {flags.settings!r}. Give a file or an object in JSON."
+        missing = Problem("flag", "--settings", 0, why)
+        document = read_document(file) or SettingsDocument(file, "", {}, missing)
     if document.doubtful:
         raise SettingsError("\n".join(map(str, document.problems)))
     return [document]
-
-
-def _flag(given: str, places: SettingsPlaces) -> SettingsDocument:
-    """The settings of the command line: an object, or a file that is looked for in the working folder."""
-    text = given.strip()
-    if text.startswith("{") and text.endswith("}"):
-        inline = SettingsFile("flag", Path("--settings"), "--settings", places.cwd, "")
-        return document_of(inline, text.encode("utf-8", "surrogateescape"))
-    path = Path(places.cwd, Path(given).expanduser())
-    file = SettingsFile("flag", path, given, os.path.realpath(path.parent), "")
-    missing = Problem("flag", "--settings", 0, f"there is no file {given!r}. Give a file or an object in JSON.")
-    return read_document(file) or SettingsDocument(file, "", {}, missing)
 
 
 def _servers(places: SettingsPlaces, sources: tuple[str, ...], problems: list[Problem]) -> "Layer | None":
@@ -216,10 +214,6 @@ def _judge(
     return TRUSTED if any(trust.covers(each, now) for each in known) else "changed", agreed
 
 
-def _is_one_of(item: "needs_trust.TrustItem", servers: Mapping[str, Any]) -> bool:
-    return item.path[0] == "mcpServers" and item.path[1] in servers
-
-
 def _approved_servers(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted: bool) -> dict[str, Any]:
     """The project's servers that a source other than the project approves. A refusal always wins."""
     everyone = trusted or values.get("enableAllProjectMcpServers", False)
@@ -235,12 +229,8 @@ def _last(before: Settings | None, document: SettingsDocument) -> Mapping[str, A
         if layer.document.file == document.file:
             if layer.kept:
                 return layer.values
-            return None if layer.document.doubtful else _only_narrow(layer.values)
+            return None if layer.document.doubtful else needs_trust.split("", layer.values)[0]
     return None
-
-
-def _only_narrow(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    return needs_trust.split("", values)[0]
 
 
 def _without_managed(

@@ -34,12 +34,7 @@ class PolicySource(Protocol):
         ...
 
     def read(self) -> bytes:
-        """
-        Settings as JSON.
-
-        Raises:
-            SettingsError: they are not available.
-        """
+        """Settings as JSON. Raises SettingsError if they are not available."""
         ...
 
 
@@ -67,9 +62,9 @@ class CommandSource:
 def read_policy(
     places: SettingsPlaces,
     env: Mapping[str, str],
-    others: Iterable[PolicySource] = (),
-    known: Iterable[SettingsDocument] | None = None,
-    problems: list[Problem] | None = None,
+    others: Iterable[PolicySource],
+    known: Iterable[SettingsDocument] | None,
+    problems: list[Problem],
 ) -> list[SettingsDocument]:
     """
     All policy, the highest first. With the `known` policy of an earlier read, only the files are read again.
@@ -87,7 +82,7 @@ def read_policy(
     own = [CommandSource(tuple(command), env)] if (command := named.get("policyCommand")) is not None else []
     given = [document_of(policy_file(other.name), other.read()) for other in (*others, *own)]
     if (url := named.get("policyUrl")) is not None:
-        given.append(policy_url.policy_from(url, places.state, env, [] if problems is None else problems))
+        given.append(policy_url.policy_from(url, places.state, env, problems))
     return _usable([*given, *files])
 
 

@@ -67,8 +67,10 @@ def fingerprint(item: TrustItem, folder: str) -> str:
     content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(content.encode())
     if item.path[0] in RUNS:
-        for name, data in sorted(_files_of(item.value, folder)):
-            digest.update(f"\0{name}\0{hashlib.sha256(data).hexdigest()}".encode("utf-8", "surrogateescape"))
+        for name in sorted(files_named(item.value, folder)):
+            with suppress(OSError), Path(name).open("rb") as file:
+                data = hashlib.sha256(file.read(MAX_FILE) + _rest_stamp(file)).hexdigest()
+                digest.update(f"\0{name}\0{data}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
@@ -79,7 +81,7 @@ def _narrow(
     for name, value in values.items():
         known, here = level.get(name), (*path, name)
         if isinstance(known, Key):
-            if _narrows(known, value):
+            if known.narrows == ALWAYS or any(type(value) is type(one) and value == one for one in known.narrows):
                 kept[name] = value
             elif known.whole:
                 items.append(TrustItem(source, here, value))
@@ -88,10 +90,6 @@ def _narrow(
         elif known is not None and (inner := _narrow(source, value, known, here, items)):
             kept[name] = inner
     return kept
-
-
-def _narrows(key: Key, value: Any) -> bool:
-    return key.narrows == ALWAYS or any(type(value) is type(one) and value == one for one in key.narrows)
 
 
 def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPath, Any]]:
@@ -116,13 +114,6 @@ def files_named(value: Any, folder: str) -> Iterator[str]:
                 yield real
         except (OSError, ValueError):
             continue
-
-
-def _files_of(value: Any, folder: str) -> Iterator[tuple[str, bytes]]:
-    """The same paths with the content of the files."""
-    for real in files_named(value, folder):
-        with suppress(OSError), Path(real).open("rb") as file:
-            yield real, file.read(MAX_FILE) + _rest_stamp(file)
 
 
 def _rest_stamp(file: BinaryIO) -> bytes:

@@ -91,11 +91,9 @@ class SettingsPlaces:
                 files.append(SettingsFile(source, folder / name, f".{family}/{name}", self.cwd, family))
         for folder, family in ((self.user, FAMILIES[0]), (self.claude, FAMILIES[1])):
             file = folder / "settings.json"
-            files.append(SettingsFile("user", file, self._tilde(file), os.path.realpath(folder), family))
+            shown = f"~/{file.relative_to(self.home)}" if file.is_relative_to(self.home) else str(file)
+            files.append(SettingsFile("user", file, shown, os.path.realpath(folder), family))
         return files
-
-    def _tilde(self, file: Path) -> str:
-        return f"~/{file.relative_to(self.home)}" if file.is_relative_to(self.home) else str(file)
 
 
 FAMILIES: tuple[Family, Family] = ("handrail", "claude")
@@ -125,12 +123,7 @@ def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> Settings
 
 
 def chosen_sources(text: str | None) -> tuple[str, ...]:
-    """
-    The sources that `--setting-sources` names; None = all, "" = none.
-
-    Raises:
-        SettingsError: there is no such source.
-    """
+    """The sources of `--setting-sources`; None = all, "" = none. Raises SettingsError if one does not exist."""
     if text is None:
         return SOURCES
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -145,12 +138,7 @@ def _folder_or(wanted: str | None, default: Path) -> Path:
 
 
 def _drop_ins(folder: Path) -> list[Path]:
-    """
-    The drop-in files of a policy folder.
-
-    Raises:
-        SettingsError: the folder is there and cannot be read, so it is not known what it forbids.
-    """
+    """The drop-in files of a policy folder. Raises SettingsError if it cannot be known what the folder forbids."""
     inner = folder / DROP_INS
     try:
         names = sorted(os.listdir(inner))  # noqa: PTH208  # one call, one error

@@ -35,12 +35,7 @@ OK = 200
 def policy_from(
     url: str, state: Path, env: Mapping[str, str], problems: list[Problem], timeout: float = TIMEOUT
 ) -> SettingsDocument:
-    """
-    The policy at an address, or the cached copy of it. `env` holds the proxy and CA variables.
-
-    Raises:
-        SettingsError: there is neither.
-    """
+    """The policy at an address, or the cached copy of it. Raises SettingsError if there is neither."""
     if problem := address_problem(url):
         raise SettingsError(f"policyUrl {url!r} cannot be used: {problem}. Nothing runs without it.")
     file = policy_file(url)
@@ -85,12 +80,7 @@ def _ago(seconds: float) -> str:
 
 
 def fetch(url: str, env: Mapping[str, str], timeout: float) -> bytes:
-    """
-    The body of the answer to one GET, within the timeout. No redirect is followed.
-
-    Raises:
-        OSError: there was no answer, or one that cannot be used.
-    """
+    """The body of the answer to one GET, within the timeout. Raises OSError if there is none that can be used."""
     answers: list[bytes | Exception] = []
 
     def ask() -> None:

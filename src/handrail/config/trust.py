@@ -137,12 +137,7 @@ def record_for(folder: str, items: Iterable[TrustItem]) -> TrustRecord:
 
 
 def _read(file: Path) -> TrustRecord | None:
-    """
-    A record; None if there is none, or if another user could have written it.
-
-    Raises:
-        SettingsError: it was written by a newer handrail.
-    """
+    """The record, if only this user can have written it. Raises SettingsError if a newer handrail wrote it."""
     try:
         data = own_bytes(file, MAX_BYTES)
     except OSError:

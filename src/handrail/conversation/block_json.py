@@ -72,12 +72,7 @@ def _source(data: str, media_type: str) -> Value:
 
 
 def assistant_block(value: Mapping[str, Any]) -> AssistantBlock:
-    """
-    A block of an answer. An unknown block is kept as the vendor's own.
-
-    Raises:
-        KeyError, TypeError: the value lacks what its type needs.
-    """
+    """A block of an answer; unknown ones are the vendor's own. Raises KeyError or TypeError if something lacks."""
     own = value.get(OWN) or {}
     match value["type"]:
         case "text":
@@ -101,12 +96,7 @@ THOUGHT_KEYS = frozenset({"type", "thinking", "signature"})
 
 
 def user_blocks(content: object) -> tuple[UserBlock, ...]:
-    """
-    The content of a user's message: a text, or a list of blocks.
-
-    Raises:
-        KeyError, TypeError: a value lacks what its type needs, or is of no known type.
-    """
+    """A user's content: a text or blocks. Raises KeyError or TypeError if something lacks or has no known type."""
     if isinstance(content, str):
         return (Text(content),)
     if not isinstance(content, Sequence):

@@ -9,7 +9,6 @@ chance is missing from the record, never from the conversation.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any
 
 from handrail.errors import PatternError
@@ -75,17 +74,26 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
 
 
 @record
-class SecretSpan:
-    """Where a secret is in a text."""
+class TextEdit:
+    """A range of a text and its replacement."""
 
     start: int
     end: int
-    label: str
+    text: str
 
-    @property
-    def replacement(self) -> str:
-        """The text that replaces it."""
-        return f"[redacted:{self.label}]"
+
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """The text with the edits applied, which are in order and do not overlap."""
+    pieces, at = [], 0
+    for edit in edits:
+        pieces += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def secret_edit(start: int, end: int, label: str) -> TextEdit:
+    """The edit that removes a secret."""
+    return TextEdit(start, end, f"[redacted:{label}]")
 
 
 @record
@@ -98,27 +106,20 @@ class Redactor:
     def __repr__(self) -> str:
         return f"Redactor({len(self.secrets)} secrets, {len(self.patterns)} patterns)"
 
-    def spans(self, text: str) -> tuple[SecretSpan, ...]:
-        """Where secrets are, in order, without overlap."""
+    def spans(self, text: str) -> list[TextEdit]:
+        """The edits that remove the secrets of a text, in order, without overlap."""
         found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
         small = text.lower()
         for label, needle, shape in SHAPES:
             if needle in (small if shape.startswith("(?i)") else text):
-                found += _matches(text, _compile(shape), label)
+                found += _matches(text, re.compile(shape), label)
         for pattern in self.patterns:
             found += _matches(text, pattern, "pattern")
         return _merge(_outside(text, found))
 
     def text(self, text: str) -> str:
         """The text without secrets."""
-        spans = self.spans(text)
-        if not spans:
-            return text
-        pieces, at = [], 0
-        for span in spans:
-            pieces += [text[at : span.start], span.replacement]
-            at = span.end
-        return "".join([*pieces, text[at:]])
+        return apply_edits(text, self.spans(text))
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """A JSON value with every string in it redacted, names included. What is nested too deeply is left out."""
@@ -134,13 +135,6 @@ class Redactor:
             case _:
                 return value
 
-    def headers(self, headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-        """Headers with every credential removed, whatever it looks like."""
-        return tuple(
-            (name, "[redacted:header]" if name.lower() in SECRET_HEADERS else self.text(value))
-            for name, value in headers
-        )
-
 
 def build_redactor(
     env: Mapping[str, str], patterns: Iterable[str] = (), headers: Iterable[tuple[str, str]] = ()
@@ -152,7 +146,9 @@ def build_redactor(
         PatternError: a pattern is no regular expression.
     """
     found = [(name, value) for name, value in env.items() if _is_secret(name)]
-    found += [(name, value.split()[-1]) for name, value in headers if value.strip() and _is_secret_header(name)]
+    for name, value in headers:
+        if value.strip() and (name.lower() in SECRET_HEADERS or _is_secret(name.replace("-", "_"))):
+            found.append((name, value.split()[-1]))
     named = {value: name for name, value in found if len(value) >= SHORTEST_SECRET}
     # a value looks different inside JSON; of two that overlap the longer must be found first
     forms = {form: name for value, name in named.items() for form in (value, json.dumps(value)[1:-1])}
@@ -166,10 +162,6 @@ def _is_secret(name: str) -> bool:
     return secret and words[-1] not in NOT_SECRET_ENDS
 
 
-def _is_secret_header(name: str) -> bool:
-    return name.lower() in SECRET_HEADERS or _is_secret(name.replace("-", "_"))
-
-
 def _pattern(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
@@ -177,36 +169,31 @@ def _pattern(pattern: str) -> re.Pattern[str]:
         raise PatternError(f"{pattern!r} is not a regular expression: {error}. Correct it or take it out.") from error
 
 
-@cache
-def _compile(shape: str) -> re.Pattern[str]:
-    return re.compile(shape)
-
-
-def _occurrences(text: str, value: str, label: str) -> list[SecretSpan]:
+def _occurrences(text: str, value: str, label: str) -> list[TextEdit]:
     found, at = [], text.find(value)
     while at >= 0:
-        found.append(SecretSpan(at, at + len(value), label))
+        found.append(secret_edit(at, at + len(value), label))
         at = text.find(value, at + len(value))
     return found
 
 
-def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[SecretSpan]:
+def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[TextEdit]:
     group = "secret" if "secret" in pattern.groupindex else 0
-    return [SecretSpan(*found.span(group), label) for found in pattern.finditer(text) if found[group]]
+    return [secret_edit(*found.span(group), label) for found in pattern.finditer(text) if found[group]]
 
 
-def _outside(text: str, spans: list[SecretSpan]) -> list[SecretSpan]:
+def _outside(text: str, spans: list[TextEdit]) -> list[TextEdit]:
     """The spans that are not inside an earlier replacement."""
-    done = [match.span() for match in _compile(MARKER).finditer(text)] if spans and "[redacted:" in text else []
+    done = [match.span() for match in re.finditer(MARKER, text)] if spans and "[redacted:" in text else []
     return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
 
 
-def _merge(spans: list[SecretSpan]) -> tuple[SecretSpan, ...]:
-    merged: list[SecretSpan] = []
+def _merge(spans: list[TextEdit]) -> list[TextEdit]:
+    merged: list[TextEdit] = []
     for span in sorted(spans, key=lambda each: (each.start, -each.end)):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = SecretSpan(last.start, max(last.end, span.end), last.label)
+            merged[-1] = TextEdit(last.start, max(last.end, span.end), last.text)
         else:
             merged.append(span)
-    return tuple(merged)
+    return merged

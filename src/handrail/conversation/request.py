@@ -47,15 +47,6 @@ class ThinkingOptions:
 
 
 @record
-class ToolChoice:
-    """Which tools the model may or must use. `tool` forces one by name, whatever `mode` says."""
-
-    mode: Literal["auto", "any", "none"] = "auto"
-    tool: str = ""
-    parallel: bool = True
-
-
-@record
 class Chain:
     """The chain of requests that a request belongs to, and its depth: requests of a sub-agent are one deeper."""
 
@@ -142,12 +133,7 @@ class History:
         return self._ids
 
     def append(self, message: Message) -> None:
-        """
-        Add a message.
-
-        Raises:
-            PairingError: the message breaks the rule that every call has exactly one result, in the next turn.
-        """
+        """Add a message. Raises PairingError unless every call has exactly one result, in the next turn."""
         match message:
             case AssistantMessage():
                 self._check_answered()
@@ -170,12 +156,7 @@ class History:
             self.transcript.replace_messages(fresh.messages)
 
     def amend(self, results: UserMessage) -> None:
-        """
-        Replace the newest message, whose results no request has carried yet, by other results.
-
-        Raises:
-            PairingError: they are not the results of the newest answer.
-        """
+        """Replace the newest results, which no request has carried yet. Raises PairingError if the calls differ."""
         self._turns.pop()
         self._messages.pop()
         self._add_user(results.content)
@@ -184,12 +165,7 @@ class History:
             self.transcript.amend_results(results)
 
     def encode(self, encoder: Encoder) -> Encoded:
-        """
-        The history on the wire.
-
-        Raises:
-            PairingError: a call of the newest answer has no result yet.
-        """
+        """The history on the wire. Raises PairingError if a call of the newest answer has no result yet."""
         self._check_answered()
         wire = self._wires.setdefault(encoder.key, _Wire())
         turns = self._turns
@@ -207,14 +183,14 @@ class History:
     def _add_user(self, blocks: Sequence[UserBlock]) -> None:
         last = self._turns[-1] if self._turns else None
         results = [block for block in blocks if isinstance(block, ToolResult)]
+        given = [result.tool_use_id for result in results]
         if isinstance(last, list):
             if results:
-                raise PairingError(f"Results {_ids(results)} come after the user's turn has begun. Put them first.")
+                raise PairingError(f"Results {given} come after the user's turn has begun. Put them first.")
             last.extend(blocks)
             return
         expected = [call.id for call in last.calls] if last is not None else []
         if results or not expected:
-            given = [result.tool_use_id for result in results]
             if given != expected:
                 raise PairingError(
                     f"The answer calls {expected}, but the next turn holds results for {given}. "
@@ -231,10 +207,6 @@ class History:
         if isinstance(last, AssistantMessage) and last.calls:
             open_calls = [call.id for call in last.calls]
             raise PairingError(f"The calls {open_calls} have no results. Give one for each before the next request.")
-
-
-def _ids(results: Sequence[ToolResult]) -> list[str]:
-    return [result.tool_use_id for result in results]
 
 
 @record
@@ -258,7 +230,6 @@ class Request:
     thinking: ThinkingOptions = ThinkingOptions()
     effort: Effort | None = None
     task_budget: int | None = None
-    tool_choice: ToolChoice = ToolChoice()
     schema: bytes | None = None
     betas: tuple[str, ...] = ()
     chain: Chain = field(default=Chain())

@@ -38,12 +38,7 @@ class Transcript(Protocol):
         ...
 
     def start_call(self, use: ToolUse) -> None:
-        """
-        Record that a call starts; from here on there may be effects.
-
-        Raises:
-            SessionError: it cannot be written.
-        """
+        """Record that a call starts; from here on there may be effects. Raises SessionError if it cannot be written."""
         ...
 
     def change_folder(self, cwd: str) -> None:

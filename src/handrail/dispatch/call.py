@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.transcript import Transcript
 from handrail.dispatch.call_state import Call
-from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, CallRequest, Evidence, HookAnswer, Rails, ToolHooks
+from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Rails, ToolHooks
 from handrail.dispatch.invoke import invoke
 from handrail.dispatch.outcomes import (
     crash_message,
@@ -36,12 +35,15 @@ from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError, InputError, ToolError, ToolTimeoutError
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.records import record
 from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.flags import parse
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import NO_OPINION, Ask, Decision, Opinion, Refuse, Strength, Verdict
 from handrail.tools.pool import AnyTool, Pool, definition_json
+from handrail.tools.request import CallRequest
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW
 from handrail.tools.wording import did_you_mean
 

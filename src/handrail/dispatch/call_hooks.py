@@ -3,22 +3,20 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from handrail.conversation.blocks import Json, Text, ToolUse
-from handrail.dispatch.flags import fits
-from handrail.dispatch.gate import NO_ANSWER, CallRequest, HookAnswer
+from handrail.conversation.blocks import Json, Text
+from handrail.dispatch.gate import NO_ANSWER, HookAnswer
 from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
 from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import escape_frames
-from handrail.tools.access import DeclaredUse
 from handrail.tools.output import Output, json_text
 from handrail.tools.permission import Allow, Deny, Update, Verdict
+from handrail.tools.request import CallRequest
 
 NO_FIELDS: Json = {}
 
@@ -81,9 +79,7 @@ class CallHooks:
             return NOTHING
         name, ctx = request.tool.name, request.ctx
         fields = {"tool_name": name, "tool_input": absolute(request), "tool_use_id": request.use.id, **more}
-        call = ToolUse(request.use.id, name, request.use.input)
-        use = DeclaredUse(call, request.access, partial(fits, request.tool, request.args))
-        return await self._hooks.fire(event, fields, ctx.run, use=use, on_news=ctx.progress)
+        return await self._hooks.fire(event, fields, ctx.run, request=request, on_news=ctx.progress)
 
 
 def absolute(request: CallRequest) -> Json:

@@ -6,13 +6,13 @@ from operator import sub
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.flags import short
 from handrail.dispatch.footprint import WORLD, WRITES_WORLD, Footprint
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import Progress
 from handrail.tools.events import CallCards
+from handrail.tools.flags import short
 from handrail.tools.outcome import Outcome, Timings
 from handrail.tools.pool import AnyTool
 

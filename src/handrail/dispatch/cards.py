@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from handrail.conversation.blocks import Json
 from handrail.dispatch.call_state import Call
-from handrail.dispatch.flags import ask_tool
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress
+from handrail.tools.flags import ask_tool
 from handrail.tools.outcome import Outcome, Status
 
 

@@ -20,9 +20,8 @@ from handrail.dispatch.call import AddTools, CallHost, CallPipeline
 from handrail.dispatch.call_events import CallEvents
 from handrail.dispatch.call_state import Call, CallState
 from handrail.dispatch.channel import Channel
-from handrail.dispatch.flags import abort, flag, is_enabled, parse
 from handrail.dispatch.footprint import WRITES_WORLD, footprint
-from handrail.dispatch.gate import CallRequest, Rails
+from handrail.dispatch.gate import Rails
 from handrail.dispatch.outcomes import crash_outcome, error_outcome, rejected_outcome, repeat_outcome, stopped_outcome
 from handrail.dispatch.queue import CallQueue
 from handrail.dispatch.results import ResultStore
@@ -32,8 +31,10 @@ from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import RunContext
 from handrail.tools.events import CallEvent
+from handrail.tools.flags import abort, flag, is_enabled, parse
 from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
 from handrail.tools.pool import AnyTool, Pool
+from handrail.tools.request import CallRequest
 
 DEFAULT_SCHEDULING = Scheduling()
 DEFAULT_RAILS = Rails()

@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from handrail.dispatch.gate import CallRequest
 from handrail.errors import ToolError
 from handrail.files.journal import FileState, Note
 from handrail.files.memory import ReadRecord
@@ -24,6 +23,7 @@ from handrail.files.paths import FileKind, Place, resolve
 from handrail.files.read_check import known_digest, not_read
 from handrail.files.replace import KINDS, TargetFile
 from handrail.records import record
+from handrail.tools.request import CallRequest
 
 MAX_REMEMBERED_BYTES = 1024 * 1024 * 1024
 """A bigger file is not hashed for having been read: the built-in tools could not change it anyway."""

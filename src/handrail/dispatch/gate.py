@@ -5,18 +5,15 @@ The hooks and the gate that decide on a call, as Protocols, and a gate that need
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
-from handrail.conversation.blocks import Json, ToolUse
-from handrail.dispatch.flags import declaration, flag, short
+from handrail.conversation.blocks import Json
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.records import record
-from handrail.tools.access import Access
-from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.context import RunContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import (
-    NO_OPINION,
     NO_RULES,
-    Check,
     Decision,
     Opinion,
     PermissionSnapshot,
@@ -24,36 +21,7 @@ from handrail.tools.permission import (
     Verdict,
     fold,
 )
-from handrail.tools.pool import AnyTool
-
-
-class CallRequest:
-    """One call that wants to run: the tool, its checked input, and what the tool declares about that input."""
-
-    __slots__ = ("access", "args", "ctx", "policy", "read_only", "tool", "use")
-
-    def __init__(
-        self, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext, *, read_only: bool, access: Access
-    ) -> None:
-        self.policy: PermissionSnapshot | None = None
-        """What the gate decided on; None = it has no policy."""
-        self.use = use
-        self.tool = tool
-        self.args = args
-        self.ctx = ctx
-        self.read_only = read_only
-        self.access = access
-
-    @classmethod
-    def of(cls, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext) -> "CallRequest":
-        """The request, with what the tool says about this input."""
-        access = declaration(tool, args, ctx.run)
-        return cls(use, tool, args, ctx, read_only=flag(tool.is_read_only, args), access=access)
-
-    @property
-    def summary(self) -> str:
-        """The call in short."""
-        return short(self.tool, self.args)
+from handrail.tools.request import CallRequest
 
 
 @record
@@ -85,19 +53,6 @@ class ToolHooks(Protocol):
     async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """Asked when the call has run for `seconds`. `error` is empty when it went well."""
         ...
-
-
-@record
-class Evidence:
-    """What is known about a call when the gate decides."""
-
-    hook: Opinion | None = None
-    doubt: str = ""
-    """Why the tool's validation was not sure."""
-    check: Check = NO_OPINION
-
-
-NOTHING_SAID = Evidence()
 
 
 class Gate(Protocol):

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from handrail.dispatch.flags import abort, flag
 from handrail.dispatch.threads import in_thread
 from handrail.errors import ToolTimeoutError
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import ToolContext
+from handrail.tools.flags import abort, flag
 from handrail.tools.output import Output
 from handrail.tools.pool import AnyTool
 

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Collection, Iterable
 
 from handrail.dispatch.call_state import Call
-from handrail.dispatch.flags import declaration
 from handrail.dispatch.footprint import READS_WORLD, WRITES_WORLD, Footprint, Place, footprint
 from handrail.dispatch.schedule import Schedule, Scheduling
 from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import RunContext
+from handrail.tools.flags import declaration
 
 
 class CallQueue:

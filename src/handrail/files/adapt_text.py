@@ -9,6 +9,7 @@ import difflib
 import re
 from bisect import bisect_left
 
+from handrail.files.diff import common_ends
 from handrail.files.find_text import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
 
 MAX_COMPARED = 4_000
@@ -18,15 +19,11 @@ OPENERS = "([{<-\u2013\u2014/=" + SINGLE_QUOTES + DOUBLE_QUOTES
 
 
 def adapt_text(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -> str:
-    """
-    The replacement for `standing`, the file's text that matched `old`.
-
-    `line_end`: used where the matched text has no line end of its own.
-    """
+    """The replacement for `standing`, which matched `old`; `line_end` is used where it has no line end of its own."""
     old, new = one_line_end(old), one_line_end(new)
     if not quotes and "\r" not in standing and ("\n" not in new or (line_end == "\n" or "\n" in standing)):
         return new
-    own = _units(standing)
+    own = re.findall(r"\r\n|.", standing, re.DOTALL)  # one for each character of the wanted text
     result: list[str] = []
     ends = [at for at, unit in enumerate(own) if LINE_END.fullmatch(unit)]
     for tag, a, b, c, d in _steps(old, new):
@@ -42,16 +39,9 @@ def adapt_text(standing: str, old: str, new: str, line_end: str, *, quotes: bool
     return "".join(result)
 
 
-def _units(standing: str) -> list[str]:
-    """One unit of the file for each character of the wanted text."""
-    return re.findall(r"\r\n|.", standing, re.DOTALL)
-
-
 def _steps(old: str, new: str) -> list[tuple[str, int, int, int, int]]:
     """The opcodes that turn the old text into the new one; common beginnings and ends are split off first."""
-    limit = min(len(old), len(new))
-    head = next((i for i in range(limit) if old[i] != new[i]), limit)
-    tail = next((i for i in range(limit - head) if old[-1 - i] != new[-1 - i]), limit - head)
+    head, tail = common_ends(old, new)
     a, b, c, d = head, len(old) - tail, head, len(new) - tail
     middle: list[tuple[str, int, int, int, int]] = [("replace", a, b, c, d)]
     if max(b - a, d - c) <= MAX_COMPARED:

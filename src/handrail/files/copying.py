@@ -37,11 +37,10 @@ class PieceHasher:
 
     def digest(self) -> str:
         """Wait for the hash; raises what reading the pieces raised."""
-        if self._thread is None:
-            if not self._done:
-                self._run()
-        else:
+        if self._thread is not None:
             self._thread.join()
+        elif not self._done:
+            self._run()
         if self._error is not None:
             raise self._error
         return self._sha.hexdigest()

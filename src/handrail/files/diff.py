@@ -79,22 +79,22 @@ def limit_patch(patch: Sequence[Hunk]) -> list[Hunk]:
 
 def format_patch(patch: Sequence[Hunk]) -> str:
     """The patch as a unified diff, cut after `MAX_LINES` lines."""
-    lines = [
-        line
-        for hunk in patch
-        for line in (
-            f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@",
-            *hunk.lines,
-        )
-    ]
+    lines: list[str] = []
+    for hunk in patch:
+        lines += (f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@", *hunk.lines)
     rest = len(lines) - MAX_LINES
     return "\n".join(lines if rest <= 0 else [*lines[:MAX_LINES], f"... and {rest:,} more lines"])
 
 
-def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
+def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How much is equal at the beginning and, behind that, at the end."""
     limit = min(len(old), len(new))
     head = next((i for i in range(limit) if old[i] != new[i]), limit)
-    tail = next((i for i in range(limit - head) if old[-1 - i] != new[-1 - i]), limit - head)
+    return head, next((i for i in range(limit - head) if old[-1 - i] != new[-1 - i]), limit - head)
+
+
+def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
+    head, tail = common_ends(old, new)
     yield 0, 0, head
     middle = _middle(old[head : len(old) - tail], new[head : len(new) - tail])
     yield from ((head + i, head + j, size) for i, j, size in middle)

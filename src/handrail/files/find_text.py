@@ -43,12 +43,7 @@ def one_line_end(text: str) -> str:
 
 
 def find_text(source: FileSource, encoding: Encoding, wanted: str, *, overlapping: bool) -> TextMatches:
-    """
-    Find all matches of the text; with `overlapping` also those that share characters, up to `MAX_COUNTED`.
-
-    Raises:
-        ToolError: there are too many matches, or the file is too large for its encoding.
-    """
+    """Find all matches of the text; with `overlapping` also those that share characters, up to `MAX_COUNTED`."""
     wanted = one_line_end(wanted)
     if len(wanted) > source.size:
         return TextMatches([])
@@ -62,7 +57,7 @@ def find_text(source: FileSource, encoding: Encoding, wanted: str, *, overlappin
 
 def _in_bytes(source: FileSource, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
     search: Callable[[bytes, int], Span | None]
-    if not quotes and not _has_returns(source, wanted):
+    if not quotes and not has_returns(source, wanted):
         if not encoding.has(wanted):
             return []
         needle = wanted.encode(encoding.name)
@@ -106,8 +101,9 @@ def _regular(pattern: re.Pattern[AnyStr]) -> Callable[[AnyStr, int], Span | None
     return search
 
 
-def _has_returns(source: FileSource, wanted: str) -> bool:
-    return ("\n" in wanted or "\r" in wanted) and any(b"\r" in window for _, _, window in source.windows())
+def has_returns(source: FileSource, text: str) -> bool:
+    """Whether the text has line ends and the file may have others than a line feed."""
+    return ("\n" in text or "\r" in text) and any(b"\r" in window for _, _, window in source.windows())
 
 
 def _flexible(wanted: str, *, quotes: bool) -> int:

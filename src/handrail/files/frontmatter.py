@@ -14,7 +14,6 @@ from handrail.records import record
 Value: TypeAlias = str | tuple[str, ...]
 
 KEY = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*")
-YES, NO = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
 @record
@@ -25,9 +24,9 @@ class MarkdownFile:
     body: str
     problem: str = ""
 
-    def text(self, name: str, default: str = "") -> str:
-        """A value as one text."""
-        value = self.values.get(name, default)
+    def text(self, name: str) -> str:
+        """A value as one text; empty if it is not there."""
+        value = self.values.get(name, "")
         return value if isinstance(value, str) else ", ".join(value)
 
     def names(self, name: str) -> tuple[str, ...] | None:
@@ -36,11 +35,6 @@ class MarkdownFile:
         if value is None:
             return None
         return split_names(value) if isinstance(value, str) else value
-
-    def flag(self, name: str, *, default: bool = False) -> bool:
-        """A value as true or false."""
-        word = self.text(name).lower()
-        return True if word in YES else False if word in NO else default
 
 
 def parse_frontmatter(text: str) -> MarkdownFile:
@@ -56,10 +50,10 @@ def parse_frontmatter(text: str) -> MarkdownFile:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Names separated by commas; commas inside brackets do not count."""
+    """Names separated by commas; commas inside brackets and braces do not count."""
     parts, depth, start = [], 0, 0
     for place, char in enumerate(text):
-        depth += (char == "(") - (char == ")")
+        depth += (char in "({") - (char in ")}")
         if char == "," and depth <= 0:
             parts.append(text[start:place])
             start = place + 1

@@ -14,6 +14,7 @@ import stat
 import unicodedata
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,16 +58,12 @@ DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|\Z)")
 OTHER_HOME = re.compile(r"~[^/]")
 UNUSUAL = frozenset("*?{}\\")
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-KINDS = (
-    (stat.S_ISDIR, FileKind.FOLDER),
-    (stat.S_ISFIFO, FileKind.PIPE),
-    (stat.S_ISSOCK, FileKind.SOCKET),
-)
+KINDS = {stat.S_IFDIR: FileKind.FOLDER, stat.S_IFIFO: FileKind.PIPE, stat.S_IFSOCK: FileKind.SOCKET}
 
 
 def resolve(spelling: str, cwd: str, home: str) -> Place:
     """Resolve a path that a file tool was given, from `cwd`. Works for every text; never raises."""
-    place = locate(expand_home(spelling, home), cwd)
+    place = locate(home + spelling[1:] if spelling == "~" or spelling.startswith("~/") else spelling, cwd)
     problem = path_problem(spelling) or place.problem
     if not problem and place.exists and place.spelling == spelling:
         return place
@@ -94,27 +91,17 @@ def exists(path: str, cwd: str) -> bool:
 
 
 def expand(pattern: str, cwd: str, hidden: bool = True) -> tuple[Place, ...]:
-    """
-    Resolve each file that a shell would substitute for a pattern; the pattern itself if no file matches.
-
-    Without `hidden`, a wildcard matches no name that begins with a dot.
-    """
+    """Resolve the files that a shell would put in the place of a pattern; the pattern itself if none matches."""
     text = posixpath.join(cwd, pattern)
-    found: list[Place] = []
+    plain = normalize(text)
+    names = glob.iglob(text, include_hidden=hidden)  # noqa: PTH207 - absolute patterns; Path has none
     try:
-        for name in glob.iglob(text, include_hidden=hidden):  # noqa: PTH207 - absolute patterns; Path has none
-            found.append(locate(name, cwd))
-            if len(found) > MAX_MATCHES:
-                return (
-                    Place(pattern, normalize(text), normalize(text), problem=f"matches more than {MAX_MATCHES} files"),
-                )
+        found = tuple(locate(name, cwd) for name in islice(names, MAX_MATCHES + 1))
     except (OSError, ValueError, re.error) as error:
-        return (
-            Place(
-                pattern, normalize(text), normalize(text), False, FileKind.MISSING, f"cannot be looked at: {error}", 0
-            ),
-        )
-    return tuple(found) or (locate(pattern, cwd),)
+        return (Place(pattern, plain, plain, False, FileKind.MISSING, f"cannot be looked at: {error}", 0),)
+    if len(found) > MAX_MATCHES:
+        return (Place(pattern, plain, plain, problem=f"matches more than {MAX_MATCHES} files"),)
+    return found or (locate(pattern, cwd),)
 
 
 class FolderContents(NamedTuple):
@@ -150,10 +137,6 @@ def list_folder(folder: str, hidden: bool = True) -> FolderContents | None:
     return FolderContents(tuple(paths), tuple(links))
 
 
-def expand_home(spelling: str, home: str) -> str:
-    return home + spelling[1:] if spelling == "~" or spelling.startswith("~/") else spelling
-
-
 def normalize(path: str) -> str:
     """Normalize a path textually: no `.`, `..`, doubled or trailing slashes."""
     return "/" + posixpath.normpath(path).lstrip("/")
@@ -169,15 +152,11 @@ def stat_kind(text: str, real: str) -> tuple[FileKind, int]:
         raise
     if stat.S_ISREG(found.st_mode):
         return FileKind.FILE, found.st_nlink
-    return next((kind for test, kind in KINDS if test(found.st_mode)), FileKind.DEVICE), 1
+    return KINDS.get(stat.S_IFMT(found.st_mode), FileKind.DEVICE), 1
 
 
 def real_path(cwd: Path, path: str) -> Path:
-    """
-    The absolute path with every link followed as far as it exists; never raises.
-
-    A text that cannot be a path (NUL, half a character), or a path that changes meanwhile, is returned as spelled.
-    """
+    """The absolute path with every link followed as far as it exists; as spelled if that fails. Never raises."""
     joined = os.path.join(cwd, path)  # noqa: PTH118  # Path.resolve raises for loops of links before Python 3.13
     try:
         return Path(os.path.realpath(joined))
@@ -206,7 +185,7 @@ def path_problem(spelling: str) -> str:
     return ""
 
 
-def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+def open_decided(place: Place, flags: int = os.O_RDONLY) -> int:
     """
     Open exactly the file that was decided on.
 
@@ -220,7 +199,7 @@ def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> i
     folder = decided_folder(place)
     try:
         name = place.real.rpartition("/")[2] or "."
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
         raise swapped_error(place, error) from error
     finally:

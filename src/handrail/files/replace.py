@@ -24,13 +24,10 @@ from pathlib import Path
 from typing import Self
 
 from handrail.errors import FileChangedError, NotExchangedError, ToolError
-from handrail.files.attributes import keep_attributes
 from handrail.files.copying import PieceHasher, Pieces, digest, write_pieces
-from handrail.files.exchange import exchange
+from handrail.files.exchange import exchange, file_lock, keep_attributes, rewrite
 from handrail.files.folders import make_folders
-from handrail.files.in_place import rewrite
 from handrail.files.journal import FileState, Note, UndoJournal, WriteResult
-from handrail.files.locking import file_lock
 from handrail.files.memory import ReadRecord, is_settled
 from handrail.files.paths import FileKind, Place, decided_folder, swapped_error
 from handrail.files.source import FileSource

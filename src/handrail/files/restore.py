@@ -57,6 +57,11 @@ def plan(history: UndoHistory, to: int) -> list[RestoreStep]:
     ]
 
 
+def go_back_to_message(folder: Path, message_id: str) -> RestoreResult:
+    """Restore the files of a session to what they held before a message of the user; raises UndoError."""
+    return go_back(folder, number_of(read(folder), message_id))
+
+
 def number_of(history: UndoHistory, name: str) -> int:
     """The number of the first change after a point, given by number or name."""
     if name in history.points:
@@ -174,11 +179,7 @@ def _remove_folders(history: UndoHistory, to: int, undo: Undo) -> Iterable[str]:
 
 
 def sweep(folder: Path, history: UndoHistory) -> None:
-    """
-    Remove the temporary files that a killed process left.
-
-    A temporary file with the old content is the old file itself, on its way into the journal; it is moved there.
-    """
+    """Remove temporary files that a killed process left, or take them into the journal if they hold old content."""
     for entry in history.entries:
         ours = entry.temp.endswith(TEMP_END) and "/" not in entry.temp
         if not ours or entry.void or _alive(entry.process):
@@ -195,8 +196,6 @@ def sweep(folder: Path, history: UndoHistory) -> None:
 def _alive(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True

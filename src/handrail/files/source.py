@@ -57,11 +57,7 @@ class FileSource:
             start += self._step
 
     def windows(self, after: int = 0, before: int = 0) -> Iterator[tuple[int, int, bytes]]:
-        """
-        (start, end, bytes) of consecutive windows.
-
-        The bytes begin up to `before` earlier and end up to `after` later, so that matches across windows are found.
-        """
+        """(start, end, bytes) of consecutive windows; the bytes reach up to `before` and `after` beyond them."""
         if self._data is not None:
             yield 0, self.size, self._data
             return

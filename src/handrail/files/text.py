@@ -57,12 +57,7 @@ class Encoding:
         return data.decode(self.name, "surrogateescape")
 
     def encode(self, text: str, file: str) -> bytes:
-        """
-        The bytes of a text.
-
-        Raises:
-            ToolError: it names the first character that the encoding does not have.
-        """
+        """The bytes of a text."""
         try:
             return text.encode(self.name)
         except UnicodeEncodeError as error:
@@ -89,11 +84,7 @@ UTF8 = Encoding()
 
 
 def detect_encoding(windows: Iterable[bytes]) -> Encoding | None:
-    """
-    Detect the encoding of a text that comes in pieces; None = it is not text.
-
-    The order: a byte order mark, UTF-16 without a mark, UTF-8 (even with a few broken bytes), the most likely guess.
-    """
+    """The encoding: by its mark, UTF-16, UTF-8 even with a few broken bytes, or a guess; None = it is not text."""
     decoder = None
     for window in windows:
         if decoder is None:

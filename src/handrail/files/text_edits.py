@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from handrail.files.adapt_text import LINE_END, adapt_text
 from handrail.files.copying import Piece
 from handrail.files.diff import Hunk, make_hunks, split_lines
-from handrail.files.find_text import Span, TextMatches, one_line_end
+from handrail.files.find_text import Span, TextMatches, has_returns, one_line_end
 from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
@@ -79,11 +79,7 @@ class TextEdits:
         return numbers
 
     def _regions(self) -> Iterator[tuple[int, int, int, int]]:
-        """
-        (begin, end, first span, end of the spans) of each region of changed lines with the lines around them.
-
-        At most `MAX_SHOWN_PLACES` spans are covered; the last region stops before the next span.
-        """
+        """(begin, end, first span, end of the spans) of each region of changed lines; at most `MAX_SHOWN_PLACES`."""
         index, most = 0, min(len(self.spans), MAX_SHOWN_PLACES)
         while index < most:
             first = index
@@ -142,14 +138,9 @@ class TextEdits:
 def make_edits(
     source: FileSource, encoding: Encoding, found: TextMatches, change: tuple[str, str], file: str
 ) -> TextEdits:
-    """
-    Build the edit that replaces every match of the first text of the change by the second.
-
-    Raises:
-        ToolError: the file's encoding cannot represent the new text.
-    """
+    """Build the edit that replaces every match of the first text of the change by the second."""
     old, new = change
-    if not found.quotes and not _returns(source, old + new):
+    if not found.quotes and not has_returns(source, old + new):
         text = encoding.encode(one_line_end(new), file)
         return TextEdits(source, encoding, found.spans, [text] * len(found.spans))
     texts = []
@@ -162,11 +153,6 @@ def make_edits(
             known[standing, line_end] = encoding.encode(fitting, file)
         texts.append(known[standing, line_end])
     return TextEdits(source, encoding, found.spans, texts)
-
-
-def _returns(source: FileSource, text: str) -> bool:
-    """Whether the text has line ends and the file may have others than a line feed."""
-    return "\n" in text and any(b"\r" in window for _, _, window in source.windows())
 
 
 def line_end_at(source: FileSource, encoding: Encoding, start: int, end: int) -> str:

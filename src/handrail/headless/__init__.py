@@ -1,1 +1,1 @@
-"""Runs without a terminal: events become text or JSON lines."""
+"""Runs without a terminal: prints events as text or JSON lines, and serves the control protocol."""

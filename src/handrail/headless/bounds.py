@@ -1,4 +1,4 @@
-"""Lines that are too long for their readers, made shorter: programs give up on a line above one megabyte."""
+"""Shortens lines that are too long for their readers: programs give up on lines above one megabyte."""
 
 import json
 from collections.abc import Mapping
@@ -9,18 +9,13 @@ PIECES = (200_000, 50_000, 10_000, 2_000, 200, 20)
 
 
 def shorter(line: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """
-    The line with its longest texts cut, so that it fits. What was cut says so; what is on disk is whole.
-
-    Data beside a result goes first, because the result itself tells the same.
-    """
+    """The line with data beside a result left out and its longest texts cut, so that it fits; what was cut says so."""
     made = dict(line)
     if isinstance(made.get("tool_use_result"), dict | list):
         made["tool_use_result"] = None
     for piece in PIECES:
-        if _size(made) <= limit:
-            return made
-        made = _cut(made, piece)
+        if _size(made) > limit:
+            made = _cut(made, piece)
     if _size(made) <= limit:
         return made
     # so many short texts that no cut helps: what the reader needs to go on is kept

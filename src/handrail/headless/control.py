@@ -1,8 +1,8 @@
 """
-Questions and answers in both directions over lines, told apart by an id.
+Control requests and responses over lines, in both directions, matched by id.
 
-Many may be open at once, and answers come in any order. Every question that arrives gets exactly one answer, unless
-the one who asked takes it back; every question of ours ends: with an answer, an error, or when its time is over.
+Many may be open at once, and responses come in any order. Every request that arrives gets exactly one response unless
+its sender cancels it; every request of ours ends with a response, an error or a timeout.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from handrail.headless.streams import Out
 log = logging.getLogger(__name__)
 
 SETTLING = 0.5
-"""Seconds for which the end waits for answers that are still being made."""
+"""Seconds that closing waits for responses that are not ready yet."""
 
 Payload: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Payload | None]]
 Find: TypeAlias = Callable[[str], Awaitable[Handler | None]]
-"""Who answers a kind of question; None = nobody."""
+"""Finds the handler of a kind of request; None = there is none."""
 
 
 class Control:
-    """One end of the wire. `find` tells who answers what the other side asks."""
+    """One end of the wire. `find` gives the handler for a request of the other side."""
 
     def __init__(self, out: Out, find: Find, *, patience: float = 60.0) -> None:
         self._out = out
@@ -37,13 +37,8 @@ class Control:
         self._number = 0
         self._closed = False
 
-    async def ask(self, subtype: str, *, patience: float | None = None, **fields: Any) -> Payload:
-        """
-        Ask the other side. Whoever stops waiting takes the question back.
-
-        Raises:
-            ControlError: there is no answer.
-        """
+    async def ask(self, subtype: str, *, patience: float | None = None, **fields: object) -> Payload:
+        """Ask the other side; raises ControlError if there is no answer. Cancelling takes the question back."""
         if self._closed:
             raise ControlError(f"{subtype} cannot be asked: the other side has gone.")
         self._number += 1
@@ -67,7 +62,7 @@ class Control:
             self._open.pop(name, None)
 
     async def tell(self, line: Mapping[str, Any]) -> None:
-        """Send a line that answers nothing; nobody may be there to read it any more."""
+        """Send a line; the reader may be gone."""
         try:
             await self._out.send(line)
         except ClosedError:
@@ -75,16 +70,13 @@ class Control:
 
     async def _take_back(self, name: str) -> None:
         if not self._closed:
-            try:
-                await self._out.send({"type": "control_cancel_request", "request_id": name})
-            except ClosedError:
-                self._closed = True
+            await self.tell({"type": "control_cancel_request", "request_id": name})
 
     def hear(self, line: Mapping[str, Any]) -> None:
-        """A line of the control protocol has come."""
+        """Handle a line of the control protocol."""
         match line:
             case {"type": "control_response", "response": Mapping() as response}:
-                self._answered(response)
+                self._take_response(response)
             case {"type": "control_cancel_request", "request_id": str() | int() as name}:
                 for task in [task for task, asked in self._answering.items() if asked == name]:
                     self._taken_back.add(task)
@@ -92,7 +84,8 @@ class Control:
             case {"type": "control_request", "request_id": str() | int() as name, "request": Mapping() as request}:
                 self._start(name, self._answer(name, request))
             case {"type": "control_request", "request_id": str() | int() as name}:
-                self._start(name, self._refuse(name, "the request is not a JSON object"))
+                problem = "the request is not a JSON object"
+                self._start(name, self._say({"subtype": "error", "request_id": name, "error": problem}))
             case _:
                 log.warning("a control line without what it needs was ignored: %.200r", line)
 
@@ -107,10 +100,10 @@ class Control:
         self._answering[task] = name
         task.add_done_callback(over)
 
-    def _answered(self, response: Mapping[str, Any]) -> None:
+    def _take_response(self, response: Mapping[str, Any]) -> None:
         answer = self._open.get(str(response.get("request_id")))
         if answer is None or answer.done():
-            return  # it was taken back, or answered before
+            return  # it was cancelled, or already has its response
         if response.get("subtype") == "success":
             value = response.get("response")
             answer.set_result(dict(value) if isinstance(value, Mapping) else {})
@@ -135,30 +128,24 @@ class Control:
             taken_back = asyncio.current_task() in self._taken_back
             answer = {} if taken_back else {"subtype": "error", "error": "handrail ended before it had an answer."}
             raise
-        finally:  # whatever else goes wrong in here, nobody waits for an answer in vain
+        finally:  # whatever goes wrong in here, the other side gets an answer
             if answer:
                 await self._say({**answer, "request_id": name})
 
-    async def _refuse(self, name: str | int, error: str) -> None:
-        await self._say({"subtype": "error", "request_id": name, "error": error})
-
     async def _say(self, response: Payload) -> None:
-        try:
-            await self._out.send({"type": "control_response", "response": response})
-        except ClosedError:
-            self._closed = True
+        await self.tell({"type": "control_response", "response": response})
 
     def close(self) -> None:
-        """The other side has gone: what is open ends now."""
+        """The other side is gone: end all open requests."""
         self._closed = True
         for answer in self._open.values():
             if not answer.done():
                 answer.set_exception(ControlError("the other side has gone."))
 
-    async def settled(self, patience: float = SETTLING) -> None:
-        """Wait until every question that arrived is answered; what takes too long is given up."""
+    async def wait_settled(self) -> None:
+        """Wait until every request that arrived has its response; cancel those that take too long."""
         if self._answering:
-            await asyncio.wait([*self._answering], timeout=patience)
+            await asyncio.wait([*self._answering], timeout=SETTLING)
         for task in [*self._answering]:
             task.cancel()
         if self._answering:

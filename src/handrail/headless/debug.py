@@ -1,4 +1,4 @@
-"""What `--debug` and `--verbose` tell on standard error or in a file: requests, the cache prefix, calls, money."""
+"""Prints what `--debug` and `--verbose` show, to standard error or a file: requests, cache prefix, calls, costs."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
 from handrail.conversation.plain import plain
+from handrail.conversation.redact import Redactor
 from handrail.errors import HandrailError
 from handrail.loop.events import (
     Compacted,
@@ -20,13 +21,13 @@ from handrail.tools.cards import Card, Tone
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted, group_card
 
 BODY_LINES = 5
-"""So much of what a card holds is told."""
+"""How many lines of a card are shown."""
 SIGNS: dict[Tone, str] = {"plain": " ", "good": "+", "warning": "?", "bad": "!"}
 
 
 class DebugPrinter:
     """
-    One line per thing worth knowing.
+    Prints one line per event worth knowing.
 
     With `everything`, also about requests and whether their prefix changed; with `notices`, what else a person should
     know. `clean` takes out what must not be written.
@@ -43,7 +44,7 @@ class DebugPrinter:
         self._queued: list[CallQueued] = []
         self._progress: dict[str, str] = {}
 
-    def hear(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent) -> None:
         for line in self._lines(event):
             self._out.write(f"handrail: {plain(self._clean(line))}\n")
         self._out.flush()
@@ -102,26 +103,26 @@ class DebugPrinter:
 
 
 def _inside(card: Card) -> list[str]:
-    """The card below the line that says what happened."""
+    """The lines of a card, the first one with the sign of its tone."""
     first, *rest = card.lines(BODY_LINES)
     return [f"{SIGNS[card.tone]} {first}", *(f"  {line}" for line in rest)]
 
 
 def _groups(queued: Sequence[CallQueued]) -> Iterator[Card]:
-    """Calls of an answer that are better seen together."""
+    """Cards for calls of an answer that are shown as one group."""
     for name in dict.fromkeys(event.use.name for event in queued):
         card = group_card([event for event in queued if event.use.name == name])
         if card is not None:
             yield card
 
 
-def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
-    """
-    A file to add lines to, which only its owner may read; nothing without a name.
+def file_printer(file: TextIO, redactor: Redactor) -> DebugPrinter:
+    """A printer of all events for the file of --debug-file, which leaves out known secrets."""
+    return DebugPrinter(file, everything=True, clean=redactor.text)
 
-    Raises:
-        HandrailError: it cannot be written, or is not a plain file.
-    """
+
+def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
+    """A private file to add lines to, None without a name; raises HandrailError if it cannot be written."""
     if name is None:
         return nullcontext()
     try:
@@ -132,5 +133,5 @@ def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
 
 def _owner_only(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    os.fchmod(descriptor, 0o600)  # it may have been there before
+    os.fchmod(descriptor, 0o600)  # the file may have existed with other rights
     return descriptor

@@ -1,8 +1,8 @@
-"""Work that was handed on, as tasks: when it begins, how far it is, how it ended."""
+"""Sub-agents and background tasks as task lines: started, progress, ended."""
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.stream import Usage, UsageUpdate
@@ -14,9 +14,7 @@ from handrail.tools.outcome import Outcome, Status
 
 ENDINGS = {Status.OK: "completed", Status.CANCELLED: "killed", Status.DISCARDED: "killed"}
 TOLD = {"killed": "stopped", "unknown": "stopped"}
-"""What a notification calls the end of a task that did not end by itself."""
-NO_FILE = ""
-NOTHING_USED = Usage()
+"""How a notification names the end of a task that was stopped."""
 
 
 @dataclass(slots=True)
@@ -26,7 +24,7 @@ class _Working:
     began: float
     calls: int = 0
     tokens: int = 0
-    used: Usage = NOTHING_USED
+    used: Usage = field(default_factory=Usage)
 
     def usage(self) -> Line:
         return {
@@ -37,18 +35,14 @@ class _Working:
 
 
 class SubAgents:
-    """
-    The sub-agents at work, by the call that each of them works for.
-
-    What they do is told as part of that call; what they say and think only with `whole`.
-    """
+    """The sub-agents at work, by their call. What they say and think is told only with `whole`."""
 
     def __init__(self, *, whole: bool = False) -> None:
         self.whole = whole
         self._open: dict[str, _Working] = {}
 
-    def heard(self, call_id: str, news: AgentNews) -> Iterator[Line]:
-        """Something has happened inside of one."""
+    def on_news(self, call_id: str, news: AgentNews) -> Iterator[Line]:
+        """The lines for an event inside a sub-agent."""
         working = self._open.get(call_id)
         if working is None:
             working = self._open[call_id] = _Working(news.agent, news.message, time.monotonic())
@@ -77,16 +71,18 @@ class SubAgents:
                 pass
 
     def over(self, outcome: Outcome) -> Iterator[Line]:
-        """A call has ended, and with it the sub-agent that worked for it, if there was one."""
+        """The lines for the end of a call's sub-agent, if it had one."""
         working = self._open.pop(outcome.use.id, None)
         if working is not None:
             status = ENDINGS.get(outcome.status, "failed")
             more = {"tool_use_id": outcome.use.id, "usage": working.usage()}
-            yield from ended(working.task_id, status, NO_FILE, working.description, more)
+            yield from task_ended_lines(working.task_id, status, "", working.description, more)
 
 
-def ended(task_id: str, status: str, output_file: str, summary: str, more: Mapping[str, object]) -> Iterator[Line]:
-    """The two lines that tell of the end of a task."""
+def task_ended_lines(
+    task_id: str, status: str, output_file: str, summary: str, more: Mapping[str, object]
+) -> Iterator[Line]:
+    """The two lines that report the end of a task."""
     yield system("task_updated", task_id=task_id, patch={"status": status, "end_time": round(time.time() * 1000)})
     told = TOLD.get(status, status)
     yield system("task_notification", task_id=task_id, status=told, output_file=output_file, summary=summary, **more)

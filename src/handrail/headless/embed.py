@@ -1,9 +1,9 @@
 """
-The protocol of `handrail --input-format stream-json` inside another program, over any pair of streams.
+Serves the protocol of `handrail --input-format stream-json` from another program, over any pair of streams.
 
     await serve(StreamLines(reader), StreamOut(writer), SessionSpec(cwd=folder))
 
-Several conversations may be served at once in one process, each with its own streams and its own work.
+One process may serve several conversations at once, each with its own streams and session.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ ASK_CLIENT = EngineOptions(ask="stdio")
 
 
 class StreamLines:
-    """Lines of a stream of asyncio's. One that is longer than the stream's limit ends the conversation."""
+    """Lines from an asyncio stream. A line longer than the stream's limit ends the conversation."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
@@ -35,7 +35,7 @@ class StreamLines:
 
 
 class StreamOut:
-    """Lines to a stream of asyncio's, each at once, waiting for a slow reader."""
+    """Lines to an asyncio stream, each written at once; waits for a slow reader."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -59,7 +59,7 @@ async def serve(
     serving: Serving = PLAIN_SERVING,
 ) -> int:
     """
-    Serve one conversation until its input ends; 0, or 1 if its last result was an error.
+    Serve one conversation until its input ends. Returns 0, or 1 if its last result was an error.
 
     `env` holds keys, HOME and HANDRAIL_STATE_DIR (default: this process's). By default the other side is asked for
     permission.

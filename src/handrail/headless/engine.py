@@ -1,4 +1,4 @@
-"""A session behind the control protocol: what a program around it may ask, and what it asks that program."""
+"""A session behind the control protocol: what the client program may request, and what it is asked."""
 
 import asyncio
 import json
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.errors import ControlError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
-from handrail.headless.delegated import ended
-from handrail.headless.lines import Lines, kept_ids
+from handrail.headless.delegated import task_ended_lines
+from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.serve import ClientOptions, Prompt
 from handrail.headless.wire import system
 from handrail.lazy import lazy
@@ -38,26 +38,21 @@ HOOK_PATIENCE = 600.0
 CALL_PATIENCE = 600.0
 MODE_NAMES = {"manual": "default"}
 
-Hear: TypeAlias = Callable[[LoopEvent], None]
-
-
-def no_listener(_session: Session) -> Hear | None:
-    """For conversations whose events go to the program alone."""
-    return None
+OnEvent: TypeAlias = Callable[[LoopEvent], None]
 
 
 @record
 class EngineOptions:
     """
-    How a program drives a session. `ask`: what is asked for permission, "" nothing, `stdio`, or an MCP tool by name.
+    How a client drives a session. `ask`: who is asked for permission: "" no one, `stdio` the client, or an MCP tool.
 
-    `listener` makes a function that gets every event too, once there is a session.
+    `listener` is called with the opened session and may return a function that also gets every event.
     """
 
     ask: str = ""
     partial: bool = False
     hook_events: bool = False
-    listener: Callable[[Session], Hear | None] = no_listener
+    listener: Callable[[Session], OnEvent | None] = lambda _session: None
 
 
 async def open_engine(
@@ -69,13 +64,8 @@ async def open_engine(
     *,
     options: EngineOptions,
 ) -> "SessionEngine":
-    """
-    A session whose permissions, hooks and servers reach the program around it.
-
-    Raises:
-        HandrailError: it cannot be opened with these options.
-    """
-    asking = Asking(control, options.ask)
+    """Open a session whose permissions, hooks and servers reach the program around it; raises HandrailError."""
+    asking = ClientQuestions(control, options.ask)
     spec = replace(spec, tools=replace(spec.tools, agents={**spec.tools.agents, **client.agents}))
     callback = {"": None, "stdio": asking.can_use_tool}.get(options.ask, asking.prompt_tool)
     host = replace(
@@ -87,7 +77,7 @@ async def open_engine(
     session = open_session(spec, env, host)
     asking.session = session
     try:
-        hear = options.listener(session)
+        on_event = options.listener(session)
         await session.connect()
     except BaseException:
         await session.aclose()
@@ -98,13 +88,13 @@ async def open_engine(
         hook_events=options.hook_events,
         whole_agents=client.fields.get("forwardSubagentText") is True,
         facts=session.facts,
-        uuid_of=kept_ids(session.transcript.writer if session.transcript else None),
+        uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
     )
-    return SessionEngine(session, lines, control, hear)
+    return SessionEngine(session, lines, control, on_event)
 
 
-class Asking:
-    """Questions to the program around us. Without an answer the answer is no."""
+class ClientQuestions:
+    """Sends questions to the client. Without an answer, the answer is no."""
 
     def __init__(self, control: Control, tool: str) -> None:
         self._control = control
@@ -129,7 +119,7 @@ class Asking:
                 agent_id=None if question.agent.id == "main" else question.agent.id,
             )
         except ControlError as error:
-            return {"behavior": "deny", "message": f"Nobody answered whether this may run: {error}"}
+            return {"behavior": "deny", "message": f"The question whether this may run was not answered: {error}"}
 
     async def prompt_tool(self, name: str, given: Mapping[str, Any], question: Any) -> Payload:
         """Ask an MCP tool, which answers with the same object as text."""
@@ -148,7 +138,7 @@ class Asking:
         return {"behavior": "deny", "message": f"{self._tool} gave no answer that can be understood."}
 
     async def carry(self, server: str, message: dict[str, Any]) -> dict[str, Any]:
-        """Bring a message to a server that lives in the program around us."""
+        """Pass a message to an MCP server that lives in the client."""
         try:
             answer = await self._control.ask("mcp_message", patience=CALL_PATIENCE, server_name=server, message=message)
         except ControlError as error:
@@ -160,7 +150,7 @@ class Asking:
 def callbacks_of(
     hooks: Mapping[str, Any], control: Control, on_warning: Callable[[str], None]
 ) -> "dict[str, Sequence[specs.HookCallback]]":
-    """Hooks that are functions of the program around us."""
+    """The hooks that call functions of the client."""
     made: dict[str, list[specs.HookCallback]] = {}
     for event, matchers in hooks.items():
         if event not in hook_events.EVENTS:
@@ -169,7 +159,7 @@ def callbacks_of(
         for matcher in matchers or ():
             patience = float(matcher.get("timeout") or HOOK_PATIENCE)
             for name in matcher.get("hookCallbackIds") or ():
-                asked = _asked(control, str(name), patience)
+                asked = _callback(control, str(name), patience)
                 strict = matcher.get("onFailure") not in (None, "continue")
                 made.setdefault(event, []).append(
                     specs.HookCallback(asked, str(matcher.get("matcher") or ""), "", patience, strict)
@@ -177,7 +167,7 @@ def callbacks_of(
     return dict(made)
 
 
-def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[str, Any]], Awaitable[Payload]]:
+def _callback(control: Control, name: str, patience: float) -> Callable[[Mapping[str, Any]], Awaitable[Payload]]:
     async def ask(given: Mapping[str, Any]) -> Payload:
         return await control.ask(
             "hook_callback",
@@ -192,23 +182,19 @@ def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[st
 
 
 class SessionEngine:
-    """
-    A session, its lines and its commands. Through `control` it tells what happens while no prompt is worked on.
+    """A session, its lines and its commands. `on_event` gets every event, `control` what happens between prompts."""
 
-    `hear` gets every event beside that.
-    """
-
-    def __init__(self, session: Session, lines: Lines, control: Control, hear: Hear | None = None) -> None:
+    def __init__(self, session: Session, lines: Lines, control: Control, on_event: OnEvent | None = None) -> None:
         self.session = session
         self.writer = lines
-        self._hear = hear
+        self._on_event = on_event
         self._control = control
         self._watched: dict[str, asyncio.Task[None]] = {}
 
     def greeting(self) -> Payload:
-        """What the program learns when it says hello."""
+        """The response to the client's `initialize` request."""
         model, types = self.session.model.name, self.session.agents.types()
-        commands = self.session.commands.listed() if self.session.spec.slash_commands else {}
+        commands = self.session.commands.by_name() if self.session.spec.slash_commands else {}
         return {
             "commands": [
                 {"name": name, "description": each.description, "argumentHint": each.hint}
@@ -224,18 +210,18 @@ class SessionEngine:
         }
 
     async def run(self, prompt: Prompt) -> AsyncGenerator[LoopEvent, None]:
-        """Work on a prompt, or do what a command at its beginning says."""
+        """Work on a prompt, or run the slash command that it begins with."""
         events = self.session.drive(prompt.message, literal=prompt.literal, prompt_id=prompt.id)
         async with aclosing(events):
             async for event in events:
-                if self._hear is not None:
-                    self._hear(event)
+                if self._on_event is not None:
+                    self._on_event(event)
                 if isinstance(event, CallFinished):
                     await self._watch(event.outcome.use.id)
                 yield event
 
     async def _watch(self, call_id: str) -> None:
-        """Tell of background tasks that have begun, and again when they end."""
+        """Report background tasks that have started, and later their end."""
         for task in unheard_tasks(self.session.services):
             if task.id not in self._watched:
                 about = {"task_id": task.id, "tool_use_id": call_id, "task_type": task.kind}
@@ -244,14 +230,14 @@ class SessionEngine:
 
     async def _until_over(self, task_id: str, call_id: str) -> None:
         task = await task_over(self.session.services, task_id)
-        for line in ended(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
+        for line in task_ended_lines(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
             await self._tell(line)
 
     async def _tell(self, line: Payload) -> None:
-        await self._control.tell(self.writer.signed(line))
+        await self._control.tell(self.writer.sign(line))
 
     def interrupt(self) -> None:
-        """Stop the prompt that is worked on."""
+        """Interrupt the running prompt."""
         self.session.conversation.interrupt()
 
     async def aclose(self) -> None:
@@ -262,7 +248,7 @@ class SessionEngine:
         await self.session.aclose()
 
     def handlers(self) -> Mapping[str, Handler]:
-        """What it can be asked while it works."""
+        """The handlers of control requests, by name."""
         return {
             "set_permission_mode": self._set_mode,
             "set_model": self._set_model,
@@ -276,8 +262,7 @@ class SessionEngine:
 
     async def _set_mode(self, request: Mapping[str, Any]) -> Payload:
         mode = str(request["mode"])
-        now = self.session.set_mode(MODE_NAMES.get(mode, mode))
-        return {"mode": now}
+        return {"mode": self.session.set_mode(MODE_NAMES.get(mode, mode))}
 
     async def _set_model(self, request: Mapping[str, Any]) -> None:
         await self.session.set_model(str(request.get("model") or ""))

@@ -1,4 +1,4 @@
-"""Loop events as JSON lines, in the shape that programs around agents already read."""
+"""Turns loop events into JSON lines, in the format that agent clients already read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -27,24 +27,19 @@ from handrail.tools.outcome import Outcome, Status
 from handrail.transcripts.writer import TranscriptWriter, new_id
 
 ALWAYS_TOLD = frozenset({"SessionStart", "Setup"})
-"""Hooks of these events are told of without being asked for."""
-
-
-def no_facts() -> Mapping[str, Any]:
-    """For runs without servers, commands and sub-agents."""
-    return {}
+"""Hooks of these events are reported even without `hook_events`."""
 
 
 def fresh(_block: object) -> str:
-    """For conversations that are not kept."""
+    """A new id, for conversations without a transcript."""
     return new_id()
 
 
-def kept_ids(scribe: TranscriptWriter | None) -> Callable[[object], str]:
-    """The id under which a block or result is kept in the session, so that one can go on from it; else a new one."""
-    if scribe is None:
+def transcript_ids(writer: TranscriptWriter | None) -> Callable[[object], str]:
+    """Gives the id of a block or result in the transcript, for resuming from it; else a new one."""
+    if writer is None:
         return fresh
-    ids = scribe.ids = dict[int, str]()
+    ids = writer.ids = dict[int, str]()
     return lambda block: ids.pop(id(block), "") or new_id()
 
 
@@ -52,8 +47,8 @@ class Lines:
     """
     Turns the events of a conversation into lines. Every line carries the session and an id of its own.
 
-    `facts` is what `init` lines say beside that: mode, servers, commands, sub-agents. `whole_agents`: also what
-    sub-agents say and think is told, not only what they do. `uuid_of` knows the id of a block or a result.
+    `facts` gives more fields of `init` lines: mode, servers, commands, sub-agents. With `whole_agents`, the text and
+    thinking of sub-agents is reported too, not only their calls. `uuid_of` gives the id of a block or a result.
     """
 
     def __init__(
@@ -63,7 +58,7 @@ class Lines:
         partial: bool = False,
         hook_events: bool = False,
         whole_agents: bool = False,
-        facts: Callable[[], Mapping[str, Any]] = no_facts,
+        facts: Callable[[], Mapping[str, Any]] = dict,
         uuid_of: Callable[[object], str] = fresh,
     ) -> None:
         self.session_id = session_id
@@ -75,15 +70,15 @@ class Lines:
         self._usage = Usage()
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
-        """The lines that tell of an event; none for what readers of lines do not need."""
-        return map(self.signed, self._of(event))
+        """The lines for an event; none for events that clients do not need."""
+        return map(self.sign, self._of(event))
 
-    def signed(self, line: Line) -> Line:
+    def sign(self, line: Line) -> Line:
         """The line with the session and an id of its own."""
         return {"uuid": new_id(), **line, "session_id": self.session_id}
 
-    def said(self, message: UserMessage, uuid: str) -> Line:
-        """A prompt, said back to whoever gave it."""
+    def user_line(self, message: UserMessage, uuid: str) -> Line:
+        """A prompt, echoed to the client that sent it."""
         return {**user(message.content), "session_id": self.session_id, "uuid": uuid, "isReplay": True}
 
     def _of(self, event: LoopEvent) -> Iterator[Line]:
@@ -95,11 +90,13 @@ class Lines:
             case BlockComplete():
                 yield {**assistant(event, self._usage), "uuid": self._uuid_of(event.block)}
             case CallFinished(outcome=outcome):
-                yield from self._finished(outcome)
+                yield from self._result_lines(outcome)
             case CallProgress(use=use, progress=AgentNews() as news):
-                yield from self._agents.heard(use.id, news)
+                yield from self._agents.on_news(use.id, news)
             case RunEnded():
-                yield from _ended(event)
+                if event.failure is not None and event.is_error:
+                    yield model_failure(event.failure, problem_of(event))
+                yield result(event)
             case _:
                 yield from self._aside(event)
         if self._raw is not None:
@@ -118,9 +115,9 @@ class Lines:
             case _:
                 yield from self._hook(news_of(event))
 
-    def _finished(self, outcome: Outcome) -> Iterator[Line]:
+    def _result_lines(self, outcome: Outcome) -> Iterator[Line]:
         if outcome.status is Status.DEFERRED:
-            return  # the result of the run tells of it
+            return  # the result of the run contains it
         yield from self._agents.over(outcome)
         if outcome.status is Status.DENIED:
             reason = outcome.decision.reason if outcome.decision else outcome.result.text
@@ -130,7 +127,7 @@ class Lines:
         yield {**tool_result(outcome), "uuid": self._uuid_of(outcome.result)}
 
     def _hook(self, news: HookNews | None) -> Iterator[Line]:
-        """What hooks say to a person is always told; that they ran mostly on request."""
+        """Messages of hooks for people are always reported; that a hook ran, mostly on request."""
         if news is None:
             return
         about = {"hook_id": news.id, "hook_name": news.name, "hook_event": news.event}
@@ -164,18 +161,12 @@ class Lines:
 
 
 def news_of(event: LoopEvent) -> HookNews | None:
-    """What an event tells of hooks: of those of a run, or of those of a call."""
+    """The news of hooks that an event carries, from a run or from a call."""
     match event:
         case (HookNews() as news) | CallProgress(progress=HookNews() as news):
             return news
         case _:
             return None
-
-
-def _ended(event: RunEnded) -> Iterator[Line]:
-    if event.failure is not None and event.is_error:
-        yield model_failure(event.failure, problem_of(event))
-    yield result(event)
 
 
 def _incident(event: Compacted | StreamRetry | AnswerDiscarded) -> Line:

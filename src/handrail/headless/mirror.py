@@ -1,4 +1,4 @@
-"""For programs that keep sessions themselves: every record of a session, as lines between the others."""
+"""Mirrors every record of a session as lines between the others, for clients that store sessions themselves."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -15,20 +15,16 @@ SUBAGENTS = "subagents"
 
 
 class MirroredOut:
-    """
-    Lines to a program, and before each of them what the session got since the last one.
-
-    `folder` is where the program expects the files of the sessions; nothing is written there.
-    """
+    """Lines to a program, each behind what the session got since the last one, as files that it expects in `folder`."""
 
     def __init__(self, out: Out, folder: Path) -> None:
         self._out = out
         self._folder = folder
         self._waiting: list[tuple[Path, Mapping[str, Any]]] = []
-        self._turn = asyncio.Lock()  # a line must not overtake what it tells of
+        self._turn = asyncio.Lock()  # a line must not overtake the records that it is about
 
     def hear(self, file: Path, record: Mapping[str, Any]) -> None:
-        """A record was written to a file of the session."""
+        """Queue a record that was written to a file of the session."""
         self._waiting.append((file, record))
 
     async def send(self, line: Mapping[str, Any]) -> None:
@@ -38,7 +34,7 @@ class MirroredOut:
             await self._out.send(line)
 
     async def rest(self) -> None:
-        """What the session got after the last line."""
+        """Write the records that came after the last line."""
         async with self._turn:
             with suppress(ClosedError):
                 for each in self._lines():
@@ -47,17 +43,14 @@ class MirroredOut:
     def _lines(self) -> Iterator[Mapping[str, Any]]:
         waiting, self._waiting = self._waiting, []
         for file, records in groupby(waiting, key=lambda pair: pair[0]):
+            # beside the others of the folder, or with the sub-agents of its session
+            place = self._folder.joinpath(*file.parts[-3 if file.parent.name == SUBAGENTS else -1 :])
             for entries in _fitting(record for _, record in records):
-                yield {"type": "transcript_mirror", "filePath": str(self._place(file)), "entries": entries}
-
-    def _place(self, file: Path) -> Path:
-        """As the program calls it: beside the others of the folder, or with the sub-agents of its session."""
-        inner = 3 if file.parent.name == SUBAGENTS else 1
-        return self._folder.joinpath(*file.parts[-inner:])
+                yield {"type": "transcript_mirror", "filePath": str(place), "entries": entries}
 
 
 def _fitting(records: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """So many at a time that a line is not too long; one that is too long by itself is cut, and says so."""
+    """Groups of records that fit into a line. A record that is too long by itself is cut and says so."""
     entries: list[Mapping[str, Any]] = []
     size = 0
     for record in records:

@@ -6,29 +6,29 @@ from typing import Literal, Protocol, TextIO, TypeAlias
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
-from handrail.headless.wire import problem_of, result
+from handrail.headless.wire import problem_of
 from handrail.loop.events import LoopEvent, Notice, RunEnded
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
 DENIALS = 5
-"""So many refused calls are told one by one."""
+"""How many refused calls are listed one by one."""
 
 
 class Printer(Protocol):
-    """Hears every event of a run."""
+    """Prints the events of a run."""
 
-    def hear(self, event: LoopEvent) -> None: ...
+    def on_event(self, event: LoopEvent) -> None: ...
 
 
 class TextPrinter:
-    """The final text; for the person what went wrong, what was refused, and why it takes long."""
+    """Prints the final text; on standard error, what failed, what was refused, and why it takes long."""
 
     def __init__(self, out: TextIO, errors: TextIO) -> None:
         self._out = out
         self._errors = errors
 
-    def hear(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
             self._tell(news.message)
         match event:
@@ -37,13 +37,13 @@ class TextPrinter:
             case Notice(text=text):
                 self._tell(text)
             case RunEnded():
-                self._ended(event)
+                self._print_end(event)
             case _:
                 pass
 
-    def _ended(self, event: RunEnded) -> None:
+    def _print_end(self, event: RunEnded) -> None:
         if event.text:
-            # a program gets what the model said as it is; a terminal is not steered by it
+            # programs get the text as it is; for terminals, control characters are removed
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
         elif not event.is_error and event.deferred is None:
             self._tell("the model gave an empty answer")
@@ -61,42 +61,26 @@ class TextPrinter:
 
 
 class JsonPrinter:
-    """One JSON object at the end."""
+    """One JSON object a line, as it happens; with `only_result` the one at the end."""
 
-    def __init__(self, out: TextIO, lines: Lines) -> None:
+    def __init__(self, out: TextIO, lines: Lines, *, only_result: bool) -> None:
         self._out = out
         self._lines = lines
+        self._only_result = only_result
 
-    def hear(self, event: LoopEvent) -> None:
-        if isinstance(event, RunEnded):
-            _write(self._out, dumped(self._lines.signed(result(event))))
-
-
-class StreamPrinter:
-    """One JSON object a line, as it happens."""
-
-    def __init__(self, out: TextIO, lines: Lines) -> None:
-        self._out = out
-        self._lines = lines
-
-    def hear(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent) -> None:
         for line in self._lines.of(event):
-            _write(self._out, dumped(line))
+            if line["type"] == "result" or not self._only_result:
+                _write(self._out, dump_json(line))
 
 
 def printer_for(form: Format, lines: Lines, out: TextIO, errors: TextIO) -> Printer:
     """The printer of a format."""
-    match form:
-        case "text":
-            return TextPrinter(out, errors)
-        case "json":
-            return JsonPrinter(out, lines)
-        case "stream-json":
-            return StreamPrinter(out, lines)
+    return TextPrinter(out, errors) if form == "text" else JsonPrinter(out, lines, only_result=form == "json")
 
 
-def dumped(line: dict[str, object]) -> str:
-    """One line of JSON; halves of characters that a model cut apart cannot break it."""
+def dump_json(line: dict[str, object]) -> str:
+    """One line of JSON; lone surrogates from a model cannot break it."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Stream events the way the Messages API sends them, whatever provider they came from."""
+"""Turns stream events of any provider into the events of the Messages API."""
 
 import time
 from collections.abc import Iterator
@@ -7,9 +7,12 @@ from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd
 from handrail.headless.wire import Line, usage
 from handrail.loop.events import LoopEvent, RequestSent
 
+DELTAS = {"tool_use": ("input_json_delta", "partial_json"), "thinking": ("thinking_delta", "thinking")}
+"""The type of a delta in each kind of block, and the name of its text."""
+
 
 class RawEvents:
-    """Remembers of an answer what its later events need: the kinds of its blocks, and the newest counts."""
+    """Keeps what later events of an answer need: the kinds of its blocks and the latest token counts."""
 
     def __init__(self) -> None:
         self._kinds: dict[int, str] = {}
@@ -17,16 +20,16 @@ class RawEvents:
         self._unsaid: MessageStart | None = None
         self._asked = time.monotonic()
         self.waited = 0
-        """Milliseconds from the newest request to the beginning of its answer."""
+        """Milliseconds from the latest request to the start of its answer."""
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
-        """The raw events that tell of an event."""
+        """The raw events for a stream event."""
         match event:
             case RequestSent():
                 self._asked = time.monotonic()
             case MessageStart():
                 self.waited = round((time.monotonic() - self._asked) * 1000)
-                self._unsaid, self._usage = event, Usage()  # what it counts comes next, and belongs into it
+                self._unsaid, self._usage = event, Usage()  # its token counts come with the next event
             case UsageUpdate(used):
                 self._usage = used
                 yield from self._start()
@@ -35,8 +38,8 @@ class RawEvents:
                 self._kinds[slot] = kind
                 yield {"type": "content_block_start", "index": slot, "content_block": _opening(event)}
             case Delta(slot, text):
-                delta = _delta(self._kinds.get(slot, "text"), text)
-                yield {"type": "content_block_delta", "index": slot, "delta": delta}
+                type_name, field = DELTAS.get(self._kinds.get(slot, ""), ("text_delta", "text"))
+                yield {"type": "content_block_delta", "index": slot, "delta": {"type": type_name, field: text}}
             case BlockEnd(slot):
                 yield {"type": "content_block_stop", "index": slot}
             case MessageEnd(stop_reason):
@@ -63,13 +66,3 @@ def _opening(event: BlockStart) -> Line:
             return {"type": "thinking", "thinking": "", "signature": ""}
         case _:
             return {"type": "text", "text": ""}
-
-
-def _delta(kind: str, text: str) -> Line:
-    match kind:
-        case "tool_use":
-            return {"type": "input_json_delta", "partial_json": text}
-        case "thinking":
-            return {"type": "thinking_delta", "thinking": text}
-        case _:
-            return {"type": "text_delta", "text": text}

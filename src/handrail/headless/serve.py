@@ -1,9 +1,9 @@
 """
-A conversation that a program drives over lines: prompts and questions come in, everything that happens goes out.
+Serves a conversation to a client over lines: prompts and requests come in, events and responses go out.
 
-    prompts    one result for each, in the order they came; what comes while one is worked on waits
-    questions  answered at once, whatever is being worked on
-    the end    of the input: what waits is still worked on, then it is over
+    prompts    one result for each, in order; a prompt that comes while another runs waits
+    requests   answered at once, also while a prompt runs
+    end of input: waiting prompts are still worked on, then it is over
 
 The streams may be standard input and output, or any other pair.
 """
@@ -24,7 +24,7 @@ from handrail.errors import ClosedError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines as Writer
 from handrail.headless.streams import MAX_INCOMING, Lines, Out
-from handrail.headless.wire import failed, system
+from handrail.headless.wire import failed_result, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
 from handrail.transcripts.writer import new_id
@@ -36,7 +36,7 @@ PROMPT = re.compile(rb'\s*{\s*"type"\s*:\s*"user"')
 
 @record
 class ClientOptions:
-    """What the program asked for when it said hello."""
+    """What the client asked for in its `initialize` request."""
 
     hooks: Mapping[str, Any]
     agents: Mapping[str, Any]
@@ -48,11 +48,7 @@ NO_CLIENT_OPTIONS = ClientOptions({}, {}, {})
 
 @record
 class Prompt:
-    """
-    A message of the user as it came. `literal`: no commands are to be found in it.
-
-    `problem` says why it cannot be worked on; such a message gets its result as well.
-    """
+    """A message of the user. `literal`: no commands are found in it. `problem`: why it cannot be worked on."""
 
     message: UserMessage
     id: str
@@ -61,11 +57,11 @@ class Prompt:
 
 
 class Engine(Protocol):
-    """A conversation, as far as the program that drives it is concerned."""
+    """A conversation as the service needs it."""
 
     @property
     def writer(self) -> Writer:
-        """How its events become lines."""
+        """Turns its events into lines."""
         ...
 
     def greeting(self) -> Payload:
@@ -77,7 +73,7 @@ class Engine(Protocol):
     def interrupt(self) -> None: ...
 
     def handlers(self) -> Mapping[str, Handler]:
-        """What it can be asked beside that, by name."""
+        """Handlers of further control requests, by name."""
         ...
 
     async def aclose(self) -> None: ...
@@ -88,11 +84,7 @@ OpenEngine: TypeAlias = Callable[[ClientOptions, Control], Awaitable[Engine]]
 
 @record
 class Serving:
-    """
-    How the lines are written. `replay`: prompts are said back when they are taken.
-
-    `states`: it is told when work begins and when there is none left, for programs that keep the input open so long.
-    """
+    """How lines are written. `replay`: prompts are repeated. `states`: it is told when work begins and ends."""
 
     replay: bool = False
     patience: float = 60.0
@@ -116,7 +108,7 @@ class Service:
         self._news = asyncio.Event()
         self._ended = False
         self._stopping = False
-        self._wishes = NO_CLIENT_OPTIONS
+        self._client_options = NO_CLIENT_OPTIONS
         self._code = 0
         self._state = "idle"
         self._beginning = False
@@ -125,21 +117,21 @@ class Service:
         self._control = Control(out, self._handler, patience=serving.patience)
 
     async def serve(self, lines: Lines) -> int:
-        """Serve a program until its input ends or it goes away. The exit code: 1 if the last result was an error."""
+        """Serve a client until its input ends or it is gone. Returns 1 if the last result was an error, else 0."""
         listening = asyncio.create_task(self._listen(lines))
         try:
             return await self._work()
         except ClosedError:
             self._control.close()
-            return 1  # nobody is left to be told
+            return 1  # there is no reader left
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
-            await self._control.settled()
+            await self._control.wait_settled()
             await self._aclose()
 
     def stop(self) -> None:
-        """End soon: what is being worked on is interrupted, and what waits is not begun, but told of."""
+        """End soon: the running prompt is interrupted, and waiting prompts get a result without being started."""
         self._stopping = True
         self._end()
         if self._begun is not None:
@@ -150,7 +142,7 @@ class Service:
     # What comes in
 
     async def _listen(self, lines: Lines) -> None:
-        """Take lines until there are no more."""
+        """Read lines until there are no more."""
         while (line := await lines.next()) is not None:
             if line.strip():
                 self._take(line)
@@ -183,7 +175,7 @@ class Service:
                 log.error("a line without a type was ignored: %.200r", line)
 
     def _refuse(self, line: bytes, problem: str) -> None:
-        """A line that cannot be used. If it was meant for a prompt, somebody waits for its result."""
+        """Report an unusable line. If it was meant as a prompt, it gets a result, for which the client waits."""
         if PROMPT.match(line):
             self._prompts.append(Prompt(UserMessage(()), new_id(), problem=problem))
             self._news.set()
@@ -202,14 +194,14 @@ class Service:
         if any(isinstance(block, ToolResult) for block in message.content):
             problem = "The message holds a tool_result, and no call waits for one."
         if not problem and not any(not isinstance(block, Text) or block.text.strip() for block in message.content):
-            message = UserMessage(())  # only a call that was put off can be worked on with that
+            message = UserMessage(())  # an empty prompt can only resume a deferred call
         self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True, problem))
         self._news.set()
 
     # What goes on
 
     async def _work(self) -> int:
-        """Work on prompts, one after the other, until there are none and none can come."""
+        """Work on prompts one by one until there are none left and none can come."""
         while True:
             while not self._prompts:
                 await self._tell_state("idle")
@@ -224,15 +216,15 @@ class Service:
             self._beginning = False
 
     async def _tell_state(self, state: str) -> None:
-        """Whether there is work, for those who asked to be told."""
+        """Report whether there is work, to clients that asked for it."""
         if self._serving.states and state != self._state:
             self._state = state
             line = system("session_state_changed", state=state, sdk_host_only=True)
             unsigned = {**line, "uuid": new_id(), "session_id": ""}  # there is no session yet
-            await self._out.send(self._engine.writer.signed(line) if self._engine else unsigned)
+            await self._out.send(self._engine.writer.sign(line) if self._engine else unsigned)
 
     async def _answer(self, prompt: Prompt) -> None:
-        """Work on a prompt. Whatever happens meanwhile, it gets its one result."""
+        """Work on a prompt. It gets exactly one result, whatever happens."""
         self._owed = True
         problem = "handrail failed at this prompt; its log says more."
         try:
@@ -251,7 +243,7 @@ class Service:
         finally:
             if self._owed:
                 self._owed, self._code = False, 1
-                await self._out.send(failed(problem, self._engine.writer.session_id if self._engine else ""))
+                await self._out.send(failed_result(problem, self._engine.writer.session_id if self._engine else ""))
 
     async def _run(self, prompt: Prompt, engine: Engine) -> None:
         async with aclosing(engine.run(prompt)) as events:
@@ -262,7 +254,7 @@ class Service:
                     engine.interrupt()
                 said = self._serving.replay and prompt.message.content
                 if said and isinstance(event, RunStarted):  # by now the session holds it
-                    await self._out.send(engine.writer.said(prompt.message, prompt.id))
+                    await self._out.send(engine.writer.user_line(prompt.message, prompt.id))
                 for line in engine.writer.of(event):
                     self._owed = self._owed and line["type"] != "result"
                     await self._out.send(line)
@@ -270,11 +262,11 @@ class Service:
                     self._code = 1 if event.is_error else 0
 
     async def engine(self) -> Engine:
-        """The conversation; it begins with the first thing that needs it."""
+        """The conversation, opened when it is first needed."""
         async with self._opening:
             if self._engine is None:
-                self._code = 1  # until it has begun
-                self._begun = asyncio.ensure_future(self._open_engine(self._wishes, self._control))
+                self._code = 1  # until it has started
+                self._begun = asyncio.ensure_future(self._open_engine(self._client_options, self._control))
                 await asyncio.wait((self._begun,))
                 if self._begun.cancelled():
                     raise HandrailError("It was ended before the conversation had begun.")
@@ -284,28 +276,28 @@ class Service:
 
     async def _aclose(self) -> None:
         self._control.close()
-        if self._begun is not None and self._engine is None:  # whoever waited for it was cancelled
+        if self._begun is not None and self._engine is None:  # the prompt that waited for it was cancelled
             self._begun.cancel()
             await asyncio.wait((self._begun,))
         if self._engine is not None:
             await self._engine.aclose()
 
     async def _handler(self, name: str) -> Handler | None:
-        own: dict[str, Handler] = {"initialize": self._hello, "interrupt": self._stop}
+        own: dict[str, Handler] = {"initialize": self._initialize, "interrupt": self._stop}
         return own.get(name) or (await self.engine()).handlers().get(name)
 
-    async def _hello(self, request: Mapping[str, Any]) -> Payload:
+    async def _initialize(self, request: Mapping[str, Any]) -> Payload:
         hooks, agents = request.get("hooks"), request.get("agents")
         if self._engine is not None or self._opening.locked():
             raise HandrailError("The conversation has begun already; say initialize first.")
-        # they stay, also if it cannot be begun now: no prompt is worked on without the hooks that were asked for
-        self._wishes = ClientOptions(
+        # kept even if opening fails now: no prompt may run without the hooks that were asked for
+        self._client_options = ClientOptions(
             hooks if isinstance(hooks, Mapping) else {}, agents if isinstance(agents, Mapping) else {}, request
         )
         return (await self.engine()).greeting()
 
     async def _stop(self, _request: Mapping[str, Any]) -> Payload:
-        self._stopped_early = self._beginning  # the prompt was taken, and there is nothing yet to be stopped
+        self._stopped_early = self._beginning  # the prompt was taken, but nothing runs yet that could be stopped
         if self._engine is not None:
             self._engine.interrupt()
         return {}

@@ -1,8 +1,8 @@
 """
-Lines in and lines out, over any pair of streams. The program around us may be slow, gone, or hostile.
+Lines in and lines out, over any pair of streams. The client may be slow, gone or hostile.
 
-Reading never waits in the event loop, and stops when nobody takes the lines. Writing waits for a slow reader without
-holding up anything else, and never leaves half a line behind another one.
+Reading never blocks the event loop, and pauses when lines are not taken. Writing waits for a slow reader without
+holding up anything else, and never leaves half a line before another one.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from handrail.errors import ClosedError
 from handrail.headless.bounds import LINE_LIMIT, shorter
 
 AT_ONCE = 4096
-"""A pipe that can be written to takes so much without making us wait."""
+"""Bytes that a writable pipe takes without blocking."""
 MAX_INCOMING = 64 * 1024 * 1024
 WAITING_LINES = 1000
 LAST_WORDS = 1.0
-"""Seconds that a reader has to take what is waiting for it when all is to end."""
+"""Seconds that a reader has at the end to take what is waiting for it."""
 
 
 class Lines(Protocol):
@@ -37,17 +37,12 @@ class Out(Protocol):
     """Where lines go."""
 
     async def send(self, line: Mapping[str, Any]) -> None:
-        """
-        Write one line; back when it is written.
-
-        Raises:
-            ClosedError: nobody reads any more.
-        """
+        """Write one line and wait until it is written; raises ClosedError if the reader is gone."""
         ...
 
 
 class FileLines:
-    """Lines of a descriptor, read by a thread: no stream has to be switched to non-blocking for it."""
+    """Lines of a descriptor, read in a thread, so that it need not be non-blocking."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -84,7 +79,7 @@ class FileLines:
                 self._put(None)
                 return
             size += len(rest)
-            if size <= MAX_INCOMING + 65_536:  # more of it is not kept: it is refused anyway
+            if size <= MAX_INCOMING + 65_536:  # the rest is not kept: a line this long is refused anyway
                 waiting.append(rest)
 
     def _put(self, line: bytes | None) -> None:
@@ -100,11 +95,7 @@ class FileLines:
 
 
 class FileOut:
-    """
-    Writes to a descriptor, one line after the other, each at once.
-
-    What a pipe takes without waiting is written here; for the rest there is a thread, which may wait for the reader.
-    """
+    """Writes line by line to a descriptor; a thread writes what a pipe does not take at once."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -118,7 +109,7 @@ class FileOut:
 
     async def send(self, line: Mapping[str, Any]) -> None:
         if self._gone:
-            raise ClosedError("Nobody reads the output any more.")
+            raise ClosedError("The reader of the output is gone.")
         data = line_bytes(line)
         try:
             if not self._waiting and len(data) <= AT_ONCE and self._poll.poll(0):
@@ -129,15 +120,15 @@ class FileOut:
             self._gone = True
             raise ClosedError(f"The output cannot be written: {error.strerror}.") from error
 
-    def hurry(self, seconds: float = LAST_WORDS) -> None:
-        """It is to end: a reader that takes nothing for so long is given up."""
-        self._loop.call_later(seconds, self._give_up)
+    def hurry(self) -> None:
+        """It is to end: a reader that takes nothing for `LAST_WORDS` seconds is given up."""
+        self._loop.call_later(LAST_WORDS, self._give_up)
 
     def _give_up(self) -> None:
         self._gone = bool(self._waiting)
         for done in self._waiting:
             if not done.done():
-                done.set_exception(BrokenPipeError(EPIPE, "nobody takes what is written"))
+                done.set_exception(BrokenPipeError(EPIPE, "the reader is gone"))
 
     async def _patiently(self, data: bytes) -> None:
         if self._thread is None:
@@ -146,29 +137,29 @@ class FileOut:
         done = self._loop.create_future()
         self._waiting.add(done)
         self._queue.put((data, done))
-        await asyncio.shield(done)  # whoever stops waiting does not stop the line in its middle
+        await asyncio.shield(done)  # a cancelled sender does not cut the line in its middle
 
     def _work(self) -> None:
         while True:
             data, done = self._queue.get()
-            problem = self._written(data)
+            problem = self._write_some(data)
             try:
-                self._loop.call_soon_threadsafe(self._finished, done, problem)
+                self._loop.call_soon_threadsafe(self._finish, done, problem)
             except RuntimeError:
                 return  # the loop has ended before the reader took it all
 
-    def _written(self, data: bytes) -> OSError | None:
+    def _write_some(self, data: bytes) -> OSError | None:
         view = memoryview(data)
         while view:
             try:
                 view = view[os.write(self._descriptor, view) :]
-            except BlockingIOError:  # somebody else has switched it to non-blocking
+            except BlockingIOError:  # another process has switched it to non-blocking
                 self._poll.poll(1000)
             except OSError as error:
                 return error
         return None
 
-    def _finished(self, done: "asyncio.Future[None]", problem: OSError | None) -> None:
+    def _finish(self, done: "asyncio.Future[None]", problem: OSError | None) -> None:
         self._waiting.discard(done)
         if problem is not None:
             self._gone = True
@@ -181,10 +172,10 @@ class FileOut:
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:
-    """One line of JSON, not longer than readers take; halves of characters cannot break it."""
-    data = _encoded(line)
-    return data if len(data) <= LINE_LIMIT else _encoded(shorter(line, LINE_LIMIT))
+    """One line of JSON, not longer than readers take; lone surrogates cannot break it."""
+    data = _encode(line)
+    return data if len(data) <= LINE_LIMIT else _encode(shorter(line, LINE_LIMIT))
 
 
-def _encoded(line: Mapping[str, Any]) -> bytes:
+def _encode(line: Mapping[str, Any]) -> bytes:
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"

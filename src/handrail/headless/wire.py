@@ -1,11 +1,12 @@
-"""The parts of JSON lines: blocks, counts, results, in the shape that programs around agents already read."""
+"""Builds JSON lines: blocks, token counts, results, in the format that agent clients already read."""
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.block_json import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
+from handrail.lazy import lazy
 from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
 from handrail.loop.run_hooks import failure_kind
 from handrail.loop.state import Why
@@ -29,14 +30,19 @@ SUBTYPES = {
     Why.UNFIT_ANSWERS: "error_max_structured_output_retries",
 }
 
+if TYPE_CHECKING:
+    import pydantic_core
+else:
+    pydantic_core = lazy("pydantic_core")  # the first request does not need it
 
-def system(subtype: str, **values: Any) -> Line:
-    """Something that neither the user nor the model said."""
+
+def system(subtype: str, **values: object) -> Line:
+    """A line that comes from neither the user nor the model."""
     return {"type": "system", "subtype": subtype, **values}
 
 
 def user(content: Iterable[Block]) -> Line:
-    """What goes to the model."""
+    """A line with what is sent to the model."""
     seconds = time.time()
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return {
@@ -48,33 +54,28 @@ def user(content: Iterable[Block]) -> Line:
 
 
 def assistant(event: BlockComplete, used: Usage) -> Line:
-    """One block of an answer, with what is known of its tokens by now."""
+    """One block of an answer, with its token counts so far."""
+    return _assistant(event.message_id, event.model, wire_block(event.block), used)
+
+
+def model_failure(failure: StreamFailure, text: str) -> Line:
+    """The text in place of an answer that never came; `error` names the kind of failure for programs."""
+    line = _assistant(f"msg_{new_id()}", SYNTHETIC, {"type": "text", "text": text}, Usage())
+    return {**line, "error": failure_kind(failure)}
+
+
+def _assistant(message_id: str, model: str, block: Line, used: Usage) -> Line:
     message = {
-        "id": event.message_id,
+        "id": message_id,
         "type": "message",
         "role": "assistant",
-        "model": event.model,
-        "content": [wire_block(event.block)],
+        "model": model,
+        "content": [block],
         "stop_reason": None,
         "stop_sequence": None,
         "usage": usage(used),
     }
     return {"type": "assistant", "message": message, "parent_tool_use_id": None}
-
-
-def model_failure(failure: StreamFailure, text: str) -> Line:
-    """The words in place of an answer that never came; `error` tells programs of which kind it is."""
-    message = {
-        "id": f"msg_{new_id()}",
-        "type": "message",
-        "role": "assistant",
-        "model": SYNTHETIC,
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": usage(Usage()),
-    }
-    return {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": failure_kind(failure)}
 
 
 def tool_result(outcome: Outcome) -> Line:
@@ -87,17 +88,15 @@ def tool_result(outcome: Outcome) -> Line:
 
 
 def jsonable(value: object) -> Any:
-    """The value as JSON has it; what it has no word for becomes text, also what is nested without end."""
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415  # no first request waits for it
-
+    """The value as JSON; anything else, also circular or too deep values, becomes text."""
     try:
-        return to_jsonable_python(value, fallback=str)
-    except ValueError:  # halves of characters, too deep, a circle: a tool's data is no reason to end a run
+        return pydantic_core.to_jsonable_python(value, fallback=str)
+    except ValueError:  # lone surrogates, too deep, circular: the data of a tool must not end a run
         return f"[data that JSON cannot hold: {str(value)[:1_000]}]"
 
 
 def wire_block(block: Block) -> Line:
-    """A block in the Messages format, without what only we understand."""
+    """A block in the Messages format, without our own fields."""
     value = block_value(block)
     value.pop(OWN, None)
     return value
@@ -145,8 +144,8 @@ def result(event: RunEnded) -> Line:
     return line
 
 
-def failed(problem: str, session_id: str = "") -> Line:
-    """The result of a prompt that could not even be begun."""
+def failed_result(problem: str, session_id: str = "") -> Line:
+    """The result of a prompt that could not be started."""
     return {
         "type": "result",
         "subtype": "error_during_execution",
@@ -166,7 +165,7 @@ def failed(problem: str, session_id: str = "") -> Line:
 
 
 def problem_of(event: RunEnded) -> str:
-    """What went wrong, in one line; the reason's name where nobody said more."""
+    """What went wrong, in one line; the name of the reason if there is no text."""
     said = (event.problem, event.failure.message if event.failure else "")
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
@@ -194,7 +193,7 @@ def _model_usage(model: str, spent: ModelUsage) -> Line:
 
 
 def result_data(output: Output | None) -> Any:
-    """What a program gets of a result, with what an MCP server sent beside its content."""
+    """The data of a result for programs, with what an MCP server sent besides its content."""
     data = jsonable(output.data) if output else None
     if output is None or output.mcp is None or not isinstance(data, dict):
         return data

@@ -2,31 +2,35 @@
 
 from functools import lru_cache
 
-from handrail.files.paths import exists, expand, list_folder, locate, resolve
-from handrail.permissions.case import Facts, make_case
-from handrail.permissions.file_access import Lookup
-from handrail.permissions.matching import matching_rules
+from handrail.permissions.case import looks_around
+from handrail.permissions.decide import case_of
+from handrail.permissions.layers import ask_rules, declaration, files_inside
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Rule
-from handrail.tools.access import DeclaredUse
-
-LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
+from handrail.permissions.rules import Rule
+from handrail.tools.request import CallRequest
 
 
-def holds(rule: Rule, call: DeclaredUse, cwd: str, home: str) -> bool:
+def takes_time(request: CallRequest) -> bool:
+    """Whether testing a condition may have to list whole folders."""
+    return looks_around(_unfiltered(request).access)
+
+
+def holds(rule: Rule, request: CallRequest, cwd: str, home: str) -> bool:
     """
-    Whether anything in the call matches, as an ask rule would: any command of a line, at any depth.
+    Whether anything in the call matches, as an ask rule would: any command of a line, any file of a folder it walks.
 
     A command line that is not understood may contain anything, so it matches. If the rule is about files, so does a
-    call whose tool declares nothing.
+    call whose tool declares nothing. That a tool leaves out what rules keep back does not count: this is no such rule.
     """
-    facts = Facts(access=call.access, matches=call.matches)
-    case = make_case(call.use, _policy(rule, cwd, home), LOOKUP, facts)
+    case = case_of(_unfiltered(request), _policy(rule, cwd, home))
     if case.analysis is not None and case.analysis.problems and rule.tool == "Bash":
         return True
-    if not case.access.declared and rule.spec is not None and rule.tool in ("Read", "Edit"):
-        return True
-    return bool(matching_rules(case, Behaviour.ASK))
+    return any(layer(case) is not None for layer in (ask_rules, files_inside, declaration))
+
+
+def _unfiltered(request: CallRequest) -> CallRequest:
+    access = request.access._replace(filtered=False)
+    return CallRequest(request.use, request.tool, request.args, request.ctx, read_only=request.read_only, access=access)
 
 
 @lru_cache(maxsize=64)

@@ -11,11 +11,12 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import Json
-from handrail.hooks.condition import holds
+from handrail.hooks.condition import holds, takes_time
 from handrail.hooks.events import EVENTS, HookEvent
 from handrail.hooks.fold import fold_results, weigh
 from handrail.hooks.invoke import HookEnvironment, HookInput, HookReturn, invoke
@@ -24,10 +25,10 @@ from handrail.hooks.parsing import parse_callbacks, parse_hooks
 from handrail.hooks.results import BLOCKED, NOTHING, HookOutput, HookResult
 from handrail.hooks.specs import Function, Hook, HookCallback, HookProblem, HookSource
 from handrail.hooks.texts import bound_text
-from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import json_text
 from handrail.tools.permission import Deny
+from handrail.tools.request import CallRequest
 
 SESSION = HookSource("session")
 MAX_TITLE = 200
@@ -89,13 +90,13 @@ class Hooks:
         return not self._by_event.keys().isdisjoint(events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
+        self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None, on_news: OnNews = ignore
     ) -> HookResult:
-        """Run the hooks that match and return their folded result. Conditions are about the call `use`."""
+        """Run the hooks that match and return their folded result. Conditions are about the request."""
         hooks = self._by_event.get(event)
         if hooks is None:
             return NOTHING
-        chosen = self._matching_hooks(EVENTS[event], hooks, fields, run, use)
+        chosen = await self._matching_hooks(EVENTS[event], hooks, fields, run, request)
         if not chosen:
             return NOTHING
         body = HookInput(event, str(run.cwd), json_text(self._input(event, fields, run)).encode())
@@ -122,16 +123,16 @@ class Hooks:
         return fold_results([task.result() for task in asked])
 
     def announce(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
+        self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None, on_news: OnNews = ignore
     ) -> None:
         """Run hooks for something that they cannot change, in the background."""
         if event in self._by_event:
-            self._run_in_background(self._announce(event, fields, run, use, on_news))
+            self._run_in_background(self._announce(event, fields, run, request, on_news))
 
     async def _announce(
-        self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, on_news: OnNews
+        self, event: str, fields: Json, run: RunContext, request: CallRequest | None, on_news: OnNews
     ) -> None:
-        self._remember(event, "", await self.fire(event, fields, run, use=use, on_news=on_news))
+        self._remember(event, "", await self.fire(event, fields, run, request=request, on_news=on_news))
 
     def _remember(self, event: str, name: str, result: HookResult) -> None:
         for text in result.context:
@@ -148,25 +149,30 @@ class Hooks:
         while self._background:
             await asyncio.wait(self._background)
 
-    def _matching_hooks(
-        self, event: HookEvent, hooks: Sequence[Hook], fields: Json, run: RunContext, use: DeclaredUse | None
+    async def _matching_hooks(
+        self, event: HookEvent, hooks: Sequence[Hook], fields: Json, run: RunContext, request: CallRequest | None
     ) -> list[Hook]:
         """The hooks that match, in order; of identical ones only the strictest."""
         value = str(fields.get(event.matches, "")) if event.matches else ""
         found: dict[object, Hook] = {}
         for hook in hooks:
-            if not hook.matcher.matches(value) or (hook.once and hook in self._done):
+            if not hook.matcher.matches(value):
                 continue
-            if hook.condition is not None and use is not None:
-                home = self.environment.env.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # a text is due
-                if not holds(hook.condition, use, str(run.cwd), home):
+            if hook.condition is not None and request is not None:
+                test = partial(holds, hook.condition, request, str(run.cwd), self._home())
+                if not (await asyncio.to_thread(test) if takes_time(request) else test()):
                     continue
+            if hook.once and hook in self._done:
+                continue
             key = (hook.handler, hook.source.own, hook.background)
             known = found.get(key)
             found[key] = hook if known is None or _severity(hook) > _severity(known) else known
             if hook.once:
                 self._done.add(hook)
         return list(found.values())
+
+    def _home(self) -> str:
+        return self.environment.env.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # a text is due
 
     def _input(self, event: str, fields: Json, run: RunContext) -> dict[str, Any]:
         about: dict[str, Any] = {

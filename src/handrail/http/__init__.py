@@ -1,1 +1,1 @@
-"""The one HTTP client: proxies, private CAs, limits of time and size, redirects by consent, server-sent events."""
+"""The one HTTP client: proxies, private CAs, limits of time and size, server-sent events."""

@@ -5,19 +5,16 @@ HTTP/1.1 over asyncio: streamed and whole answers, keep-alive, proxies, private 
     response = await client.send(request)            the answer as it arrives
     answer = await client.fetch(request, max_bytes=1_000_000, timeout=10)
 
-No redirect is followed unless the caller of `fetch` agrees to each address. The client uses h11, the protocol engine of
-httpx2, without the layers above it: they cost more start-up time than the rest of a first request
-(benchmarks/providers_bench.py measures it).
+No redirect is followed. The client uses h11, the protocol engine of httpx2, without the layers above it: they cost more
+start-up time than the rest of a first request (benchmarks/providers_bench.py measures it).
 """
 
 import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urljoin
 
 import h11
 
@@ -40,24 +37,13 @@ MAX_IDLE = 8
 READ_SIZE = 256 * 1024
 NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
 
-MAX_REDIRECTS = 10
-REDIRECTS = frozenset((301, 302, 303, 307, 308))
-SENT_ELSEWHERE = frozenset(("accept", "accept-language", "user-agent"))
-"""The only headers that a redirect to another server gets: any other may hold a credential."""
-
 Route = tuple[HttpTarget, HttpTarget | None]
-
-
-def no_redirects(_url: str) -> bool:
-    """Follow none."""
-    return False
 
 
 @record
 class WholeResponse:
-    """An answer that was read to its end; `cut` if its body is longer than the bound. `url` is where it came from."""
+    """An answer that was read to its end; `cut` if its body is longer than the bound."""
 
-    url: str
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -190,23 +176,19 @@ class HttpClient:
     """
     Keeps idle connections and opens new ones. `env` holds the proxy and CA variables.
 
-    Without `proxy_loopback` requests to this machine bypass the proxy of the environment.
+    Without `proxy_loopback` requests to this machine bypass the proxy of the environment. Without `keep_alive` every
+    request gets a connection of its own.
     """
 
-    def __init__(self, env: Mapping[str, str], *, proxy_loopback: bool = True) -> None:
+    def __init__(self, env: Mapping[str, str], *, proxy_loopback: bool = True, keep_alive: bool = True) -> None:
         self._env = env
         self._proxy_loopback = proxy_loopback
+        self._max_idle = MAX_IDLE if keep_alive else 0
         self._idle: list[HttpConnection] = []
         self._context: ssl.SSLContext | None = None
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """
-        The answer, once its head has arrived.
-
-        Raises:
-            TransportError: there is none.
-            UrlError: the address or the proxy for it cannot be used.
-        """
+        """The answer, once its head has arrived. Raises TransportError without one, UrlError if an address is wrong."""
         target = parse_target(request.url)
         direct = not self._proxy_loopback and is_loopback(target.host)
         route = (target.origin, None if direct else proxy_for(target, self._env))
@@ -216,30 +198,17 @@ class HttpClient:
                 return await self._ask(connection, request, target)
         return await self._ask(await self._connect(route), request, target)
 
-    async def fetch(
-        self,
-        request: HttpRequest,
-        *,
-        max_bytes: int,
-        timeout: float | None = None,  # noqa: ASYNC109  # one limit for the whole answer, redirects included
-        follow: Callable[[str], bool] = no_redirects,
-    ) -> WholeResponse:
-        """
-        The whole answer, or its first `max_bytes`. A GET is redirected to each address that `follow` agrees to.
-
-        Raises:
-            TransportError, UrlError: as with `send`.
-            TimeoutError: it took longer than `timeout` seconds.
-        """
+    async def fetch(self, request: HttpRequest, *, max_bytes: int, timeout: float | None = None) -> WholeResponse:  # noqa: ASYNC109  # one limit for the whole answer
+        """The whole answer, or its first `max_bytes`. Raises like `send`, and TimeoutError after `timeout` seconds."""
         async with asyncio.timeout(timeout):
-            for _ in range(MAX_REDIRECTS):
-                response = await self.send(request)
-                url = _redirect_url(request, response)
-                if not url or not follow(url):
-                    return await _read_whole(request.url, response, max_bytes)
+            response = await self.send(request)
+            body = bytearray()
+            try:
+                while len(body) <= max_bytes and (data := await response.read()):
+                    body += data
+            finally:
                 response.abort()
-                request = _redirect_request(request, url)
-        raise TransportError("connect", f"{request.url} is the end of {MAX_REDIRECTS} redirects, without an answer")
+        return WholeResponse(response.status, response.headers, bytes(body[:max_bytes]), cut=len(body) > max_bytes)
 
     async def __aenter__(self) -> Self:
         return self
@@ -258,7 +227,7 @@ class HttpClient:
         """Take back a connection whose answer is complete."""
         connection.idle_since = connection.loop.time()
         self._idle.append(connection)
-        if len(self._idle) > MAX_IDLE:
+        if len(self._idle) > self._max_idle:
             self._idle.pop(0).drop()
 
     async def _reuse(self, route: Route) -> HttpConnection | None:
@@ -347,34 +316,6 @@ def tls_context(env: Mapping[str, str]) -> ssl.SSLContext:
         context.load_verify_locations(cafile=extra)
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-async def _read_whole(url: str, response: HttpResponse, max_bytes: int) -> WholeResponse:
-    body = bytearray()
-    try:
-        while len(body) <= max_bytes and (data := await response.read()):
-            body += data
-    finally:
-        response.abort()
-    return WholeResponse(url, response.status, response.headers, bytes(body[:max_bytes]), cut=len(body) > max_bytes)
-
-
-def _redirect_url(request: HttpRequest, response: HttpResponse) -> str:
-    """The address that a GET is redirected to; empty = none."""
-    location = response.headers.get("location", "")
-    if request.method != "GET" or response.status not in REDIRECTS or not location:
-        return ""
-    try:
-        return urljoin(request.url, location)
-    except ValueError:
-        return ""
-
-
-def _redirect_request(request: HttpRequest, url: str) -> HttpRequest:
-    """The request to the new address; another server gets no credentials."""
-    same = parse_target(request.url).origin == parse_target(url).origin
-    headers = tuple(header for header in request.headers if same or header[0].lower() in SENT_ELSEWHERE)
-    return replace(request, url=url, headers=headers)
 
 
 def _reason(error: BaseException) -> str:

@@ -62,12 +62,7 @@ class HttpTarget:
 
 
 def parse_target(url: str) -> HttpTarget:
-    """
-    The parts of an http or https URL.
-
-    Raises:
-        UrlError: it is not such a URL.
-    """
+    """The parts of an http or https URL. Raises UrlError if it is not such a URL."""
     try:
         parts = urlsplit(url)
         port = parts.port

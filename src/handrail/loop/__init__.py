@@ -1,1 +1,1 @@
-"""The loop: ask the model, run the tools it asks for, ask again; and the events of it for any front end."""
+"""The agent loop: asks the model, runs the tools that it asks for, asks again; and its events for front ends."""

@@ -1,10 +1,10 @@
 """
 The agent loop: everything that happens in one run, in order, as one async generator.
 
-    start -> prompt -> ( make room -> request -> turn -> after turn ) again and again -> end
+    start -> prompt -> ( make room -> request -> turn -> after turn )* -> end
 
-`AgentLoop._steps` is the whole story; the methods below it are the steps, in the same order. A step queues its events,
-and they are read before the next step is taken. Only the attempt at a turn goes on while its events are being read:
+`AgentLoop._steps` is the whole sequence; the methods below it are the steps, in the same order. A step queues its
+events, which are read before the next step begins. Only the attempt at a turn goes on while its events are read;
 `leave` stops it.
 """
 
@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 
 
 class AgentLoop:
-    """One run. `events` may be read once; `leave` stops what still runs when the reader goes away early."""
+    """One run. `events` can be read once; `leave` stops what still runs when the reader leaves early."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class AgentLoop:
             yield event
 
     async def _steps(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[Attempt | None, None]:
-        """The whole story. At each `yield` the events so far are read, and those of the attempt."""
+        """All steps of a run. At each `yield`, the queued events and those of the attempt are read."""
         await self._acquire(owner)
         additions = await self._start()
         if (call := self._conversation.deferred) is not None:
@@ -136,7 +136,7 @@ class AgentLoop:
             yield None
 
     async def _only_compact(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[None, None]:
-        """The story of a run that a person started for a summary alone."""
+        """The steps of a run that only makes a summary, because the user asked for one."""
         await self._acquire(owner)
         await self._start()
         planned = await self._plan_compaction(forced=True)
@@ -153,7 +153,7 @@ class AgentLoop:
         return self._has_started and not self._is_closed and not self.state.is_over
 
     async def leave(self) -> None:
-        """Stop the attempt that runs, and wait for it. The history says that it was interrupted."""
+        """Stop the running attempt and wait for it. The history records the interruption."""
         attempt, self._attempt = self._attempt, None
         self._is_closed = True
         self._queue.clear()
@@ -175,13 +175,14 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        self._has_started = True
         if self._config.prepare is not None:
             await run_or_abort(self._config.prepare(), self._signal, None)
 
     async def _start(self) -> Sequence[UserMessage | Attachment]:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
-        self._clock, self._has_started = RunClock(config.limits), True
+        self._clock = RunClock(config.limits)
         names = tuple(tool.name for tool in conversation.catalog.pool.active)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
         if config.hooks is None or self._instructions is not None:
@@ -250,7 +251,7 @@ class AgentLoop:
     # Make room
 
     async def _plan_compaction(self, *, forced: bool) -> Compaction | SummaryPlan | None:
-        """What would make the history shorter, if there is need. A summary is announced before it is made."""
+        """Plan a compaction if one is needed. A summary is announced before it is made."""
         if self._config.compact is None:
             return None
         history = self._conversation.history
@@ -268,7 +269,7 @@ class AgentLoop:
         return planned
 
     async def _compact(self, planned: Compaction | SummaryPlan | None) -> bool:
-        """Replace the history as planned. False = it is as it was, and the run was not interrupted meanwhile."""
+        """Replace the history as planned. False = the history is unchanged and the run was not interrupted."""
         conversation = self._conversation
         before, tokens = len(conversation.history.messages), conversation.history.filled
         if isinstance(planned, SummaryPlan):
@@ -290,7 +291,7 @@ class AgentLoop:
         return True
 
     async def _run_compactor(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """Wait for it as for an answer. Where a person asked for a summary, its failure is the text of the run."""
+        """Wait for the compactor as for an answer. If a user asked for it, its failure is the text of the run."""
         try:
             return await run_or_abort(work, self._signal, self._clock.seconds_left)
         except HandrailError as error:
@@ -313,7 +314,7 @@ class AgentLoop:
     # Request and turn
 
     def _should_stop(self) -> bool:
-        """Whether the run is over; an interrupt or the end of its time between two turns ends it here."""
+        """Whether the run is over. An interrupt or a time limit between two turns ends it here."""
         if self.state.is_over:
             return True
         if self._signal.aborted:
@@ -328,7 +329,7 @@ class AgentLoop:
         self._attempt_number = number = self._attempt_number + 1
         history = self._conversation.history
         request = build_request(self._config, self._conversation, self._tools)
-        budget = self._progress.usage.left(self.state.turn, self._clock.seconds_left)
+        budget = self._progress.usage.budget_left(self.state.turn, self._clock.seconds_left)
         turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts, budget)
         attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
         self._emit(
@@ -342,7 +343,7 @@ class AgentLoop:
         return attempt
 
     async def _finish_attempt(self, attempt: Attempt) -> bool:
-        """Wait for its end and count what it used. False = another task has left the run meanwhile."""
+        """Wait for the attempt and count its usage. False = another task has left the run."""
         await attempt.wait()
         if self._is_closed:
             return False
@@ -414,7 +415,7 @@ class AgentLoop:
         """Add everything that goes into the next request besides the results."""
         why = self.state.why
         if why is Why.PAUSED:
-            return  # the vendor goes on where it was only if nothing is added
+            return  # the vendor only continues a paused answer if nothing is added
         extras = (
             self._journal.lost_calls,
             self._progress.guard.warning if why is Why.TOOL_RESULTS else None,

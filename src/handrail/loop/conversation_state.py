@@ -1,4 +1,4 @@
-"""What lives as long as a conversation: its history, the tools, and the messages that wait for their turn."""
+"""The state of a conversation: its history, its tools, and queued messages."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ MAX_WAKE_UPS = 8
 
 
 class Mailbox:
-    """Messages that came while a turn ran. They become part of the next request."""
+    """Messages that arrived during a turn. They become part of the next request."""
 
     def __init__(self) -> None:
         self._messages: deque[UserMessage] = deque()
@@ -31,12 +31,12 @@ class Mailbox:
         self._needs_run = False
         self._wake_ups = 0
         self.news: list[HookNews] = []
-        """What hooks in the background have to say to the person, until a run can show it."""
+        """Messages of background hooks for the user, kept until a run can show them."""
         self.on_submit: Callable[[AbortReason], None] | None = None
         """Called when a message should not wait for tools that give way."""
 
     def __len__(self) -> int:
-        """How much there is that a run should not end without."""
+        """How many messages wait, plus one if a note needs a run."""
         return len(self._messages) + self._needs_run
 
     def post(self, message: UserMessage, *, submit: bool = False) -> None:
@@ -46,12 +46,7 @@ class Mailbox:
             self.on_submit(AbortReason.SUBMIT)
 
     def note(self, note: Attachment, *, wakes: bool = False) -> None:
-        """
-        Queue a note that no person typed. With `wakes` a run goes on for it.
-
-        That works only so often between two prompts: a hook that has a word about each answer must not keep a run
-        going forever.
-        """
+        """Queue a note that no person typed. With `wakes` a run goes on for it, `MAX_WAKE_UPS` times per prompt."""
         self._notes.append(note)
         if wakes and self._wake_ups < MAX_WAKE_UPS:
             self._wake_ups += 1
@@ -71,7 +66,7 @@ class Mailbox:
 
 
 def new_chain(depth: int = 0) -> Chain:
-    """A chain of requests of its own."""
+    """A new chain of requests."""
     return Chain(os.urandom(16).hex(), depth)
 
 
@@ -80,10 +75,6 @@ class ActiveRun(Protocol):
 
     @property
     def active(self) -> bool: ...
-
-
-def _no_run() -> ActiveRun | None:
-    return None
 
 
 @dataclass(slots=True)
@@ -110,7 +101,7 @@ class ConversationState:
     """The tools held back, as the model knows them."""
     deferred_call: ToolUse | None = None
     """The call that a hook deferred at the end of the last run."""
-    active_run: Callable[[], ActiveRun | None] = _no_run
+    active_run: Callable[[], ActiveRun | None] = lambda: None
     """The run that works on it, as long as that run has a reader."""
 
     @property
@@ -121,15 +112,15 @@ class ConversationState:
         return self.deferred_call if self.deferred_call and ids == [self.deferred_call.id] else None
 
     def refresh_tools(self) -> tuple[str, ...]:
-        """Have tools that are left out asked again; the names of all tools of the next request."""
+        """Ask disabled tools again whether they are enabled; returns the names of all tools of the next request."""
         return tuple(tool.name for tool in self.catalog.refresh().listed)
 
     def replace_history(self, messages: Iterable[Message]) -> None:
-        """Put these in the place of the history; a deferred call is not retried any more."""
+        """Replace the history. A deferred call is not retried any more."""
         self.deferred_call = None
         self.history.replace(messages)
 
     async def wait_until_idle(self) -> None:
-        """Wait until a run that was left early has written what it has to write."""
+        """Wait until a run that was left early has finished writing."""
         if self.attempt_task is not None and not self.attempt_task.done():
             await asyncio.wait((self.attempt_task,))

@@ -28,7 +28,7 @@ class EventQueue:
             yield self._events.popleft()
 
     def check_written(self) -> None:
-        """Raise if the history could not be written down: then nothing more is shown."""
+        """Raise if the history could not be saved, so that nothing more is shown."""
         transcript = self._conversation.history.transcript
         if transcript is not None and transcript.failure is not None:
             raise transcript.failure

@@ -14,7 +14,7 @@ The events of a run, for any front end. In this order:
       ...
     RunEnded                    exactly once, the last event
 
-Nothing decides by events. A raw StreamEvent may be skipped: BlockComplete and MessageComplete say it all.
+No decision depends on events. Readers may skip StreamEvents: BlockComplete and MessageComplete contain everything.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ SYNTHETIC = "<synthetic>"
 
 @record
 class RunStarted:
-    """A prompt was taken; nothing has been asked yet."""
+    """A prompt was accepted; no request has been sent yet."""
 
     prompt: UserMessage
     model: str
@@ -94,7 +94,7 @@ class BlockComplete:
 
 @record
 class MessageComplete:
-    """The answer is whole; calls of it may still run. `dollars` is None when the price is not known."""
+    """The answer is complete; its calls may still run. `dollars` is None when the price is not known."""
 
     message_id: str
     message: AssistantMessage
@@ -133,7 +133,7 @@ class ResultsComplete:
 
 @record
 class MessageAdded:
-    """What the program added to the user's turn: a reminder, a steering word, an interruption."""
+    """A message that handrail added to the user's turn: a reminder, a queued note, an interruption."""
 
     message: UserMessage | Attachment
 
@@ -147,18 +147,14 @@ class QueuedMessageTaken:
 
 @record
 class Summarising:
-    """A summary is being asked for, which may take a while; or, not `on`, that is over, whatever came of it."""
+    """A summary is being made, which may take a while; with `on` False, that is over, whether or not it succeeded."""
 
     on: bool
 
 
 @record
 class Compacted:
-    """
-    The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary).
-
-    `trigger` is `auto`, or `manual` if a person asked for it.
-    """
+    """The history was shortened: `micro` (stubs) or `full` (a summary), `auto` or, if a person asked, `manual`."""
 
     kind: str
     messages_before: int
@@ -170,7 +166,7 @@ class Compacted:
 
 @record
 class Interrupted:
-    """The run was stopped; RunEnded follows when everything of it has stopped."""
+    """The run was stopped; RunEnded follows when all its work has stopped."""
 
     why: Why
 
@@ -218,7 +214,7 @@ class RunEnded:
 
     @property
     def is_error(self) -> bool:
-        """Whether the run did not get to an answer by itself."""
+        """Whether the run ended without an answer."""
         return self.move is not Move.STOPPED
 
 

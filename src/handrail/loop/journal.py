@@ -1,4 +1,4 @@
-"""The journal of one turn: the calls that discarded answers had started, and which of them the retry did not repeat."""
+"""The journal of one turn: calls that discarded answers had started, and which of them the retry did not repeat."""
 
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.messages import Attachment
@@ -25,7 +25,7 @@ class TurnJournal(RetryJournal):
 
     @property
     def lost_calls(self) -> Attachment | None:
-        """Tells the model of them; None if there are none."""
+        """A message that lists them for the model; None if there are none."""
         if not self._open:
             return None
         lines = [

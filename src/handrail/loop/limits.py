@@ -1,4 +1,4 @@
-"""What a run may use, and the clock that its time is measured by."""
+"""The limits of a run, and the clock that measures its time."""
 
 import asyncio
 
@@ -10,8 +10,8 @@ class Limits:
     """
     Each limit ends the run with its own reason and a history that can be continued. None = no limit.
 
-    Turns are answers of the model. Dollars and tokens are counted when an answer is whole, so that the last answer may
-    pass the limit; dollars cannot be counted where no price is known, and the run says so. Seconds stop what runs.
+    Turns are answers of the model. Dollars and tokens are counted when an answer is complete, so the last answer may
+    exceed the limit. Dollars cannot be counted without a known price; the run says so. Seconds stop running work.
     """
 
     turns: int | None = None

@@ -1,7 +1,7 @@
 """
-Memory files, purely: what they import, when a rule applies, and how they are put together for the model.
+Pure functions about memory files: what they import, when a rule applies, how they are combined for the model.
 
-Reading them from disk is the part of the session. Values are named tuples here, because every run loads them before
+The session reads them from disk. Values are named tuples here, because every run loads them before
 its first request, and a dataclass takes a millisecond to define.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Literal, NamedTuple, TypeAlias
 
 from handrail.conversation.context import memory_file_frame, memory_frame
+from handrail.files.frontmatter import parse_frontmatter
 
 Scope: TypeAlias = Literal["policy", "user", "project", "local"]
 
@@ -31,11 +32,7 @@ MENTION = r"(?<![^\s(])@((?:[^\s\\]|\\.)+)"
 
 
 class MemoryFile(NamedTuple):
-    """
-    A memory file as it is given to the model. `text` is without front matter, and not over MAX_FILE.
-
-    `patterns`, relative to `base`, limit a rule to matching files; without any it always holds.
-    """
+    """A memory file for the model, without front matter. A rule holds for files in `base` that fit its `patterns`."""
 
     path: Path
     text: str
@@ -53,11 +50,7 @@ class MemoryProblem(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """
-    What is known of memory files: those shown to the model, rules that wait for a matching file, folders looked into.
-
-    `seen` holds the real path of every file read, so that none is shown twice.
-    """
+    """The memory files shown, rules that wait for a matching file, folders looked into, real paths of files read."""
 
     files: tuple[MemoryFile, ...] = ()
     waiting: tuple[MemoryFile, ...] = ()
@@ -110,8 +103,9 @@ def split_front_matter(text: str) -> tuple[tuple[str, ...], str, str]:
     if not end:
         return (), text, ""
     body = "\n".join(lines[end + 1 :]).lstrip("\n")
-    patterns, problem = _paths(lines[1:end])
-    return patterns, body, problem
+    patterns = parse_frontmatter(text).names("paths")
+    written = next((line.partition(":")[2].strip() for line in lines[1:end] if line.startswith("paths:")), "")
+    return patterns or (), body, f"its `paths` {written!r} hold no pattern" if patterns == () else ""
 
 
 def imports(text: str) -> tuple[str, ...]:
@@ -163,41 +157,6 @@ def _without_fences(text: str) -> str:
         else:
             kept.append(line)
     return "\n".join(kept)
-
-
-def _paths(lines: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """`paths:` as a word, words with commas, a list in brackets, or a list of dashes. Other keys are not looked at."""
-    for at, line in enumerate(lines):
-        key, colon, value = line.partition(":")
-        if key.strip() != "paths" or not colon:
-            continue
-        value = value.strip()
-        if value:
-            inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else _unquote(value)
-            items = _split(inner)
-        else:
-            block = [each.strip() for each in lines[at + 1 :]]
-            end = next((n for n, each in enumerate(block) if each and not each.startswith("- ")), len(block))
-            items = [each[2:] for each in block[:end] if each]
-        patterns = tuple(filter(None, (_unquote(item.strip()) for item in items)))
-        return patterns, "" if patterns else f"its `paths` {value!r} hold no pattern"
-    return (), ""
-
-
-def _unquote(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
-
-
-def _split(text: str) -> list[str]:
-    """At commas that are not inside braces."""
-    items, depth = [""], 0
-    for character in text:
-        depth += (character == "{") - (character == "}")
-        if character == "," and depth <= 0:
-            items.append("")
-        else:
-            items[-1] += character
-    return items
 
 
 @cache

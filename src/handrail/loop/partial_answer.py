@@ -37,7 +37,7 @@ class PartialAnswer:
         self._own_ids: set[str] = set()
 
     def update(self, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
-        """Take in an event that is neither more of a block nor the end of one."""
+        """Apply an event that neither extends nor ends a block."""
         match event:
             case MessageStart():
                 self.id = event.id
@@ -74,12 +74,7 @@ class PartialAnswer:
         return event
 
     def take_calls(self, *, is_complete: bool = False) -> Iterator[ToolUse | BrokenToolUse]:
-        """
-        Take the calls that may go to the executor now.
-
-        A broken one is held until the answer is complete or a good one follows: it never runs, and while no good call
-        has been taken, the provider may still ask again.
-        """
+        """Take the calls that may run now. Broken ones wait for a good one or the end: the provider may still retry."""
         for slot in sorted(self._waiting):
             if not is_complete and self._open_calls and min(self._open_calls) < slot:
                 return

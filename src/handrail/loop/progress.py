@@ -1,4 +1,4 @@
-"""What a run has come to so far: the text of its last answer, refused calls, what went wrong, and its usage."""
+"""The progress of a run: the text of its last answer, refused calls, problems, and usage."""
 
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.stream import StreamFailure
@@ -26,13 +26,13 @@ class RunProgress:
         self.text = ""
         """The text of the last answer."""
         self.problem = ""
-        """Why the run does not go on as it should, in words."""
+        """Why the run cannot go on as it should, as text."""
         self._denials: list[Denial] = []
         self._last: AssistantMessage | None = None
         self._structured: object = None
 
     def add_usage(self, attempt: Attempt) -> None:
-        """Count what an attempt used, and the requests beside it."""
+        """Count the usage of an attempt and of side requests."""
         self.usage.model_seconds += attempt.seconds
         self._add_side_usage()
         for answer in attempt.paid_answers:
@@ -57,7 +57,7 @@ class RunProgress:
             self.text = start + attempt.answer.text or self.text
 
     def turn_result(self, attempt: Attempt, before: RunState, *, has_queued_messages: bool) -> TurnResult:
-        """What a recorded attempt came to."""
+        """The result of a recorded attempt."""
         answer = attempt.answer
         stopped_by = attempt.stopped_by
         if stopped_by is None and any(o.decision and o.decision.interrupt for o in attempt.outcomes):
@@ -89,7 +89,7 @@ class RunProgress:
         return not self.problem
 
     def run_ended(self, state: RunState, seconds: float) -> RunEnded:
-        """The last event of the run, which stands at `state` after so many seconds."""
+        """The last event of a run that ends in `state` after these seconds."""
         self._add_side_usage()
         if state.why is Why.REPEATED_FAILURE:
             times, tool = self.guard.worst

@@ -66,11 +66,7 @@ class PromptPart(NamedTuple):
 
 
 def system_parts(*, replacement: str = "", addition: str = "", interactive: bool = True) -> tuple[PromptPart, ...]:
-    """
-    The parts in their order: ours, or `replacement` in place of all of them, and `addition` at the end.
-
-    Whether a person is present is fixed for a run, so it may stand here without touching the cache.
-    """
+    """The parts in their order: ours or `replacement` in their place, then `addition`. All are fixed for a run."""
     ours = (
         PromptPart("role", ROLE),
         PromptPart("work", WORK),
@@ -124,13 +120,13 @@ def facts_text(facts: EnvironmentFacts) -> str:
 
 
 def context_attachment(facts: EnvironmentFacts, memory: Iterable[MemoryFile] = ()) -> Attachment:
-    """What goes into the first user turn, before the prompt. Compaction keeps it."""
+    """The attachment before the first prompt. Compaction keeps it."""
     texts = (memory_text(memory), facts_text(facts))
     return Attachment(CONTEXT, (Text("\n\n".join(text for text in texts if text)),))
 
 
 def memory_attachment(files: Iterable[MemoryFile]) -> Attachment | None:
-    """Memory that a file just read brings with it, after the tool results; None if there is none."""
+    """Memory that applies to a file just read, placed after the tool results; None if there is none."""
     text = memory_text(files)
     return Attachment(NEAR_MEMORY, (Text(text),)) if text else None
 

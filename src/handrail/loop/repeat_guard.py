@@ -18,12 +18,12 @@ Failure: TypeAlias = tuple[str, str, str]
 
 @record
 class RepeatGuard:
-    """How many answers in a row held each failing call. A call that is not repeated is forgotten."""
+    """Counts the answers in a row that contained each failing call. A call that is not repeated is forgotten."""
 
     failures: Mapping[Failure, int] = field(default_factory=dict)
 
     def after(self, outcomes: Iterable[Outcome]) -> "RepeatGuard":
-        """With the calls of one more answer."""
+        """The guard after one more answer with these calls."""
         new = {_failure(each) for each in outcomes if each.status in {Status.ERROR, Status.DENIED}}
         if not new and not self.failures:
             return self
@@ -45,16 +45,12 @@ class RepeatGuard:
         times, tool = self.worst
         if not WARN_AFTER <= times < STOP_AFTER:
             return None
-        return Attachment(
-            "loop_guard",
-            (
-                Text(
-                    f"{tool} has failed {times} times in a row with the same input and the same error. Repeating it "
-                    "will not help: change the input, use another tool, or tell the user what is in the way. "
-                    f"After {STOP_AFTER} times the run is stopped."
-                ),
-            ),
+        text = (
+            f"{tool} has failed {times} times in a row with the same input and the same error. Repeating it will not "
+            "help: change the input, use another tool, or tell the user what is in the way. "
+            f"After {STOP_AFTER} times the run is stopped."
         )
+        return Attachment("loop_guard", (Text(text),))
 
 
 def _failure(outcome: Outcome) -> Failure:

@@ -1,4 +1,4 @@
-"""Requests, built from what the run and the conversation hold. The same pool gives the same bytes."""
+"""Builds requests from the configuration of a run and its conversation. The same pool gives the same bytes."""
 
 from handrail.conversation.request import Request, ToolDefinition
 from handrail.loop.conversation_state import ConversationState
@@ -21,8 +21,8 @@ class ToolDefinitions:
         """
         All definitions and the names of deferred tools that were found.
 
-        What is sent in full stands first, in the pool's order; what is or was held back follows, also in the pool's
-        order, so that finding a tool moves nothing; what came while the conversation went on stands last.
+        Definitions sent in full come first; those that are or were deferred follow, so that finding a tool moves
+        nothing; tools added during the conversation come last. Each group is in the order of the pool.
         """
         if pool is not self._pool:
             self._pool = pool
@@ -40,7 +40,7 @@ class ToolDefinitions:
 
 
 def _definition(tool: ListedTool, conversation: ConversationState) -> bytes:
-    """The tool as the conversation has sent it before, whatever its prompt depends on has become since."""
+    """The definition as this conversation first sent it, even if what its prompt depends on has changed since."""
     known = conversation.definitions.get(tool.name)
     if known is None or known[0] != tool:
         if conversation.view is None:
@@ -65,7 +65,6 @@ def build_request(config: RunConfig, conversation: ConversationState, tools: Too
         thinking=options.thinking,
         effort=options.effort,
         task_budget=options.task_budget,
-        tool_choice=options.tool_choice,
         schema=config.structured.schema if config.structured else None,
         betas=options.betas,
         chain=conversation.chain,

@@ -22,7 +22,7 @@ from handrail.tools.abort import AbortReason, AbortSignal
 
 
 class Run:
-    """The reader's end of an agent loop. The loop never refers to it, so that dropping it is noticed at once."""
+    """The reader's end of an agent loop. The loop holds no reference to it, so that dropping it is noticed at once."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Run:
     ) -> None:
         """With `instructions` for a summary, which may be empty, the run only compacts the history."""
         self.signal = AbortSignal()
-        """Setting it stops the run, from anywhere."""
+        """Aborting this signal stops the run, from anywhere."""
         self._loop = AgentLoop(config, conversation, prompt, expansion, instructions=instructions, signal=self.signal)
         self._events = cast("AsyncGeneratorType[LoopEvent, None]", self._loop.events(weakref.ref(self)))
 
@@ -71,7 +71,7 @@ class Run:
         self.signal.abort(AbortReason.USER)
 
     async def aclose(self) -> None:
-        """Stop, and wait until nothing of this run is left. The history can be continued."""
+        """Stop the run and wait until all its work has ended. The history can be continued."""
         self.signal.abort(AbortReason.USER)
         await self._loop.leave()
         if not self._events.ag_running:  # else another task is reading, and will find that the run was left

@@ -1,4 +1,4 @@
-"""What a run is given: a model, tools, rails, limits, and the callbacks that take part in it."""
+"""The configuration of a run: model, rails, limits, and the callbacks that take part in it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import field
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import AssistantMessage, Attachment
-from handrail.conversation.request import Effort, Request, ThinkingOptions, ToolChoice
+from handrail.conversation.request import Effort, Request, ThinkingOptions
 from handrail.conversation.stream import StreamEvent, Usage
 from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
@@ -15,9 +15,9 @@ from handrail.loop.compaction.plan import Compact
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.usage import Cost, no_price
 from handrail.records import record
-from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
+from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
     from handrail.hooks.news import HookNews
@@ -42,27 +42,16 @@ ChooseAnswer: TypeAlias = Callable[[AssistantMessage, AssistantMessage], Awaitab
 """Picks one of two answers to the same request, before any tool of them runs."""
 
 TurnAttachments: TypeAlias = Callable[[Sequence[Outcome], RunContext], Iterable[Attachment]]
-"""What the program adds to the user's turn, after the results of these calls (none: after a prompt)."""
+"""Attachments to the user's turn after the results of these calls (no calls = after a prompt)."""
 
 FirstAttachments: TypeAlias = Callable[[RunContext], Iterable[Attachment]]
-"""What stands before the first prompt of a conversation: facts about the environment, memory."""
+"""Attachments before the first prompt of a conversation: environment facts and memory."""
 
 SideUsage: TypeAlias = Callable[[], Iterable[tuple[str, Usage]]]
-"""What requests beside the conversation used since the last call, by model: it counts for the run."""
-
+"""Usage by model of side requests since the last call; it counts toward the run."""
 
 Prepare: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-"""Makes ready what a run needs before it starts, such as connections to servers. Interrupting the run cancels it."""
-
-
-def no_attachments(_outcomes: Sequence[Outcome], _run: RunContext) -> Iterable[Attachment]:
-    """For programs that have nothing to add."""
-    return ()
-
-
-def no_first_attachments(_run: RunContext) -> Iterable[Attachment]:
-    """For conversations that begin with the prompt."""
-    return ()
+"""Prepares what a run needs before it starts, such as connections to servers. Interrupting the run cancels it."""
 
 
 class EventHooks(Protocol):
@@ -78,10 +67,10 @@ class EventHooks(Protocol):
         fields: Json,
         run: RunContext,
         *,
-        use: DeclaredUse | None = None,
+        request: CallRequest | None = None,
         on_news: "Callable[[HookNews], None]",
     ) -> "Coroutine[Any, Any, HookResult]":
-        """Run the hooks of an event, which `fields` describe. `use` is the call that it is about."""
+        """Run the hooks of an event, which `fields` describe. `request` is the call that it is about."""
         ...
 
 
@@ -103,7 +92,6 @@ class RequestOptions:
     max_tokens: int | None = None
     thinking: ThinkingOptions = field(default=ThinkingOptions())
     effort: Effort | None = None
-    tool_choice: ToolChoice = field(default=ToolChoice())
     betas: tuple[str, ...] = ()
     task_budget: int | None = None
 
@@ -121,8 +109,8 @@ class RunConfig:
     limits: Limits = NO_LIMITS
     cost: Cost = no_price
     prepare: Prepare | None = None
-    first_attachments: FirstAttachments = no_first_attachments
-    attach: TurnAttachments = no_attachments
+    first_attachments: FirstAttachments = lambda _run: ()
+    attach: TurnAttachments = lambda _outcomes, _run: ()
     compact: Compact | None = None
     side_usage: SideUsage = tuple
     hooks: EventHooks | None = None

@@ -5,15 +5,11 @@ Every method costs nothing when there is no hook for its event.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment, Message, UserMessage
 from handrail.conversation.stream import StreamFailure
-from handrail.dispatch.flags import fits
-from handrail.errors import InputError
 from handrail.hooks.news import HookNews
 from handrail.hooks.texts import reminder
 from handrail.loop.compaction.summary import SUMMARY
@@ -22,9 +18,9 @@ from handrail.loop.interruptible import run_or_abort
 from handrail.loop.run_config import RunConfig
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
-from handrail.tools.access import DeclaredUse
 from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Decision, Verdict
+from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
     from handrail.hooks.results import HookResult
@@ -61,16 +57,16 @@ class RunHooks:
         self._blocks = 0
 
     async def _fire(
-        self, event: str, left: float | None = None, *, use: DeclaredUse | None = None, **fields: Any
+        self, event: str, left: float | None = None, *, request: CallRequest | None = None, **fields: object
     ) -> "HookResult | None":
         """Run the hooks of an event, for at most `left` seconds."""
         if self._hooks is None or not self._hooks.wants(event):
             return None
-        work = self._hooks.fire(event, fields, self._conversation.context, use=use, on_news=self._on_news)
+        work = self._hooks.fire(event, fields, self._conversation.context, request=request, on_news=self._on_news)
         return await run_or_abort(work, self._signal, left)
 
     async def session_start(self, source: str, model: str) -> tuple[UserMessage | Attachment, ...]:
-        """What hooks add at the start: notes for the model, and words to begin with."""
+        """What SessionStart hooks add: notes for the model, and a first user message."""
         answer = await self._fire("SessionStart", source=source, model=model)
         first = (UserMessage((Text(answer.first),)),) if answer is not None and answer.first else ()
         return (*hook_attachments(answer), *first)
@@ -83,16 +79,12 @@ class RunHooks:
         agent = self._conversation.context.agent
         return {} if agent.is_main else {"agent_id": agent.id, "agent_type": agent.type}
 
-    def _transcript(self) -> dict[str, Any]:
-        agent = self._conversation.context.agent
-        return {} if agent.is_main else {"agent_transcript_path": agent.transcript}
-
     async def prompt(self, message: UserMessage) -> "HookResult | None":
-        """What hooks say to the prompt."""
+        """The answer of UserPromptSubmit hooks."""
         return await self._fire("UserPromptSubmit", prompt=message_text(message))
 
     async def expansion(self, command: Expansion | None) -> "HookResult | None":
-        """What hooks say to the command that stands for the prompt."""
+        """The answer of UserPromptExpansion hooks to the command that became the prompt."""
         if command is None:
             return None
         return await self._fire(
@@ -105,30 +97,21 @@ class RunHooks:
         )
 
     async def permission_denied(self, outcomes: Iterable[Outcome], left: float | None) -> tuple[Attachment, ...]:
-        """Tell hooks of calls that were refused because there was no person to ask; what they add."""
+        """Tell hooks about calls that were refused because no one could be asked; returns what they add."""
         if self._hooks is None or not self._hooks.wants("PermissionDenied"):
             return ()
         notes: list[Attachment] = []
         for outcome in outcomes:
             if outcome.decision is not None and _is_unanswered(outcome.decision):
-                use = outcome.use
-                reason = outcome.decision.reason
-                declared = self._declared_use(outcome)
-                answer = await self._fire("PermissionDenied", left, use=declared, reason=reason, **_call_fields(use))
+                fields = {"reason": outcome.decision.reason, **_call_fields(outcome.use)}
+                answer = await self._fire("PermissionDenied", left, request=self._request(outcome), **fields)
                 notes += hook_attachments(answer)
         return tuple(notes)
 
-    def _declared_use(self, outcome: Outcome) -> DeclaredUse:
-        """The call as hook conditions see it: what it touches, and what its own tool says of a rule's specifier."""
-        declared = DeclaredUse(outcome.use, outcome.access)
+    def _request(self, outcome: Outcome) -> CallRequest | None:
+        """The call as hook conditions look at it."""
         tool = self._conversation.catalog.pool.find(outcome.use.name)
-        if tool is None:
-            return declared
-        try:
-            args = tool.parse(outcome.use.input)
-        except InputError:
-            return declared
-        return replace(declared, matches=partial(fits, tool, args))
+        return None if tool is None else CallRequest.hypothetical(outcome.use, tool, self._conversation.context)
 
     async def stop_failure(self, failure: StreamFailure, text: str) -> None:
         """Tell hooks that the run ends because the model failed."""
@@ -136,22 +119,24 @@ class RunHooks:
         await self._fire("StopFailure", error=kind, error_details=details, last_assistant_message=text)
 
     async def cwd_changed(self, before: str, left: float | None) -> None:
-        """Tell hooks of another working folder."""
+        """Tell hooks that the working folder changed."""
         now = str(self._conversation.context.cwd)
         if now != before:
             await self._fire("CwdChanged", left, old_cwd=before, new_cwd=now)
 
     async def post_tool_batch(self, outcomes: Iterable[Outcome], left: float | None) -> "HookResult | None":
-        """What hooks say to the calls of one answer, once all have ended."""
+        """The answer of PostToolBatch hooks, once all calls of an answer have ended."""
         if self._hooks is None or not self._hooks.wants("PostToolBatch"):
             return None
         calls = [{**_call_fields(each.use), "tool_response": each.result.text} for each in outcomes]
         return await self._fire("PostToolBatch", left, tool_calls=calls)
 
     async def stop(self, text: str, left: float | None) -> "tuple[HookResult | None, bool]":
-        """What hooks say to stopping here, and whether they keep the run from it."""
-        about = self._agent()
-        event = "SubagentStop" if about else "Stop"
+        """The answer of Stop hooks, and whether they keep the run going."""
+        agent, about = self._conversation.context.agent, self._agent()
+        event = "Stop" if agent.is_main else "SubagentStop"
+        if not agent.is_main:
+            about["agent_transcript_path"] = agent.transcript
         is_wanted = self._hooks is not None and self._hooks.wants(event)
         answer = await self._fire(
             event,
@@ -161,7 +146,6 @@ class RunHooks:
             background_tasks=self._background_tasks() if is_wanted else [],
             session_crons=[],
             **about,
-            **self._transcript(),
         )
         if answer is None or answer.block is None or answer.stop is not None:
             return answer, False
@@ -178,7 +162,7 @@ class RunHooks:
     async def after_summary(
         self, messages: Iterable[Message], model: str, trigger: str
     ) -> "tuple[UserMessage | Attachment, ...]":
-        """Tell hooks of a summary; what they add after it."""
+        """Tell hooks about a summary; returns what they add after it."""
         summary = [message_text(each) for each in messages if isinstance(each, Attachment) and each.kind == SUMMARY]
         await self._fire("PostCompact", trigger=trigger, compact_summary="\n".join(summary))
         return await self.session_start("compact", model)
@@ -215,5 +199,5 @@ def hook_attachments(answer: "HookResult | None") -> tuple[Attachment, ...]:
 
 
 def hook_note(text: str) -> Attachment:
-    """A text of a hook for the model."""
+    """Text of a hook, as a note for the model."""
     return Attachment("hook", (Text(reminder(text)),))

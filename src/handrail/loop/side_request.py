@@ -1,4 +1,4 @@
-"""A request beside the conversation, for example for a summary: one answer, no tools, no events."""
+"""A request outside the conversation, for example for a summary: one answer, no tools, no events."""
 
 from handrail.conversation.request import Request
 from handrail.conversation.stream import BlockEnd, Delta, MessageEnd, StreamFailure, Usage

@@ -1,5 +1,5 @@
 """
-Where a run stands after each turn, and why: when the loop goes on, as pure functions over frozen values.
+The state of a run after each turn, and why: pure functions over frozen values that say when the loop goes on.
 
     START -> NEXT_TURN -> NEXT_TURN ... -> STOPPED | ABORTED | LIMIT | ERROR
 
@@ -8,6 +8,7 @@ named: a message that was queued meanwhile, a pause that the vendor asks to be c
 cut off by the output limit, or does not fit the schema that was asked for, and a hook that says it is not done yet.
 """
 
+from dataclasses import replace
 from enum import Enum
 
 from handrail.records import record
@@ -25,7 +26,7 @@ class Move(Enum):
 
 
 class Why(Enum):
-    """The reason of a move."""
+    """The reason for a move."""
 
     PROMPT = "prompt"
 
@@ -58,26 +59,16 @@ class Why(Enum):
 
 
 ENDS = {
-    Why.COMPLETED: Move.STOPPED,
-    Why.REFUSED: Move.STOPPED,
-    Why.HOOK_STOPPED: Move.STOPPED,
-    Why.TOOL_DEFERRED: Move.STOPPED,
-    Why.ABORTED_STREAMING: Move.ABORTED,
-    Why.ABORTED_TOOLS: Move.ABORTED,
-    Why.MAX_TURNS: Move.LIMIT,
-    Why.MAX_DOLLARS: Move.LIMIT,
-    Why.MAX_TOKENS: Move.LIMIT,
-    Why.MAX_SECONDS: Move.LIMIT,
-    Why.MODEL_FAILED: Move.ERROR,
-    Why.REPEATED_FAILURE: Move.ERROR,
-    Why.UNFIT_ANSWERS: Move.ERROR,
-    Why.CUT_ANSWERS: Move.ERROR,
-    Why.PROMPT_BLOCKED: Move.ERROR,
+    **dict.fromkeys((Why.COMPLETED, Why.REFUSED, Why.HOOK_STOPPED, Why.TOOL_DEFERRED), Move.STOPPED),
+    **dict.fromkeys((Why.ABORTED_STREAMING, Why.ABORTED_TOOLS), Move.ABORTED),
+    **dict.fromkeys((Why.MAX_TURNS, Why.MAX_DOLLARS, Why.MAX_TOKENS, Why.MAX_SECONDS), Move.LIMIT),
+    **dict.fromkeys((Why.MODEL_FAILED, Why.REPEATED_FAILURE, Why.PROMPT_BLOCKED), Move.ERROR),
+    **dict.fromkeys((Why.UNFIT_ANSWERS, Why.CUT_ANSWERS), Move.ERROR),
 }
-"""The reasons that end a run, and the way each of them goes; all others lead to the next turn."""
+"""The reasons that end a run, and the move of each; all others lead to the next turn."""
 
 PAUSES, EMPTY_ANSWERS, CUTS = 20, 1, 3
-"""How often in a row each of them is answered by asking again."""
+"""How often in a row the model is asked again for each of them."""
 
 PAUSE_REASONS = frozenset({"pause_turn"})
 REFUSALS = frozenset({"refusal", "content_filter"})
@@ -86,7 +77,7 @@ CUT_REASONS = frozenset({"max_tokens", "length", "model_length", "incomplete", "
 
 @record
 class RunState:
-    """Where a run stands. `turn` counts answers, `repeats` the moves in a row for the same reason."""
+    """The state of a run. `turn` counts answers, `repeats` counts moves in a row for the same reason."""
 
     move: Move = Move.START
     why: Why = Why.PROMPT
@@ -100,14 +91,14 @@ class RunState:
         return self.why in ENDS
 
     def to(self, why: Why, *, unfit: int = 0) -> "RunState":
-        """One move on, for this reason."""
+        """The next state, for this reason."""
         repeats = self.repeats + 1 if why is self.why else 1
         return RunState(ENDS.get(why, Move.NEXT_TURN), why, self.turn, repeats, self.unfit + unfit)
 
 
 @record
 class TurnResult:
-    """What one turn came to."""
+    """The result of one turn."""
 
     has_answer: bool = True
     has_calls: bool = False
@@ -125,9 +116,9 @@ class TurnResult:
 
 
 def next_state(state: RunState, turn: TurnResult, structured_retries: int) -> RunState:
-    """The state after a turn. A limit only keeps a run from going on; an answer that ends it counts as such."""
+    """The state after a turn. A limit only prevents another turn; a final answer still counts as one."""
     if turn.has_answer:
-        state = RunState(state.move, state.why, state.turn + 1, state.repeats, state.unfit)
+        state = replace(state, turn=state.turn + 1)
     if turn.stopped_by:
         return state.to(turn.stopped_by)
     if turn.has_failed:

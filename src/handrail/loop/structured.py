@@ -54,7 +54,7 @@ def _instance(model: type[BaseModel], value: Any) -> tuple[Any, str]:
 
 
 def _json_in(text: str) -> str:
-    """The text, or what stands in its last fence: models like to wrap JSON."""
+    """The text, or the content of its last code fence: models like to wrap JSON."""
     stripped = text.strip()
     fenced = FENCED.findall(stripped)
     return fenced[-1] if fenced and not stripped.startswith(("{", "[")) else stripped

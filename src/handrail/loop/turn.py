@@ -46,7 +46,7 @@ ENDED_EARLY = StreamFailure("cut", "the stream ended before the answer was compl
 
 @record
 class TurnRequest:
-    """What is asked in one attempt. `is_last` = a broken answer is not asked for again."""
+    """The request of one attempt. `is_last`: a broken answer is not requested again."""
 
     request: Request
     turn: int
@@ -104,7 +104,7 @@ class Attempt:
         self.answer: AssistantMessage | None = None
         """The answer, if it is complete."""
         self.message: AssistantMessage | None = None
-        """The part of it that is in the history now; None = nothing."""
+        """The part of the answer that is in the history now; None = nothing."""
         self.outcomes: tuple[Outcome, ...] = ()
         self.results: UserMessage | None = None
         self.tool_messages: tuple[Message, ...] = ()
@@ -115,7 +115,7 @@ class Attempt:
     # For the run
 
     def start(self, deadline: float | None) -> asyncio.Task[None]:
-        """Begin; at the deadline (on the loop's clock) it is stopped."""
+        """Start the task. It is stopped at the deadline, on the clock of the event loop."""
         loop = asyncio.get_running_loop()
         self.signal.listen(self._on_abort)
         if deadline is not None:
@@ -142,7 +142,7 @@ class Attempt:
             raise cancelled
 
     def reraise(self) -> None:
-        """Raise what went wrong unexpectedly: a bug in a model or in here."""
+        """Raise an unexpected error of the task: a bug in a model or in this class."""
         assert self._task is not None
         self._task.result()
 
@@ -187,7 +187,7 @@ class Attempt:
             task = asyncio.current_task()
             if self.stopped_by is None or task is None:
                 raise
-            task.uncancel()  # it was `stop`, not a caller that wants this task to go away
+            task.uncancel()  # `stop` cancelled it, not a caller that wants the task to end
         finally:
             self._is_streaming = False
             self.seconds = loop.time() - started
@@ -195,12 +195,8 @@ class Attempt:
     async def _run_calls(self) -> None:
         executor = self._executor
         if self.failure:
-            self.is_discarded = (
-                self.failure.retryable
-                and self._partial.has_calls
-                and not self._turn.is_last
-                and self.stopped_by is None
-            )
+            may_retry = self.failure.retryable and not self._turn.is_last and self.stopped_by is None
+            self.is_discarded = may_retry and self._partial.has_calls
             executor.discard()
         elif self.stopped_by is None:
             for call in self._partial.take_calls(is_complete=True):
@@ -212,7 +208,7 @@ class Attempt:
     # The answer
 
     async def _stream_one(self, partial: PartialAnswer, *, live: bool) -> str:
-        """One answer to its end; its stop reason. With `live`, its events and calls leave as they come."""
+        """Read one answer to its end; returns its stop reason. With `live`, its events and calls leave as they come."""
         stream = self._config.model.stream(self._turn.request, **({"plain": True} if self._turn.plain else {}))
         try:
             return await self._read(stream, partial, live=live)
@@ -258,7 +254,7 @@ class Attempt:
         self.events.put(MessageComplete(partial.id, self.answer, partial.usage, dollars, self._turn.turn))
 
     async def _stream_two(self) -> None:
-        """Two answers side by side; nothing of them is run before the caller has chosen."""
+        """Read two answers side by side. No call of them runs before the caller has chosen."""
         assert self._config.choose_answer is not None
         partials = [self._partial, PartialAnswer(self._partial.model, self._conversation.history.call_ids)]
         try:
@@ -297,7 +293,7 @@ class Attempt:
     # The history
 
     def _keep_context(self) -> None:
-        """The context as the calls left it, without what belongs to this attempt."""
+        """Keep the context as the calls left it, without what belongs to this attempt."""
         self._conversation.context = replace(self._executor.run, message=message_of_one_call, budget=NO_BUDGET)
 
     def _message_of(self, _use: ToolUse) -> AssistantMessage:
@@ -305,7 +301,7 @@ class Attempt:
         return self.answer or self._partial.to_message("")
 
     def _settle(self) -> None:
-        """The executor is closed, so every call has an outcome. There is no await in here, so nothing comes between."""
+        """Write the history. The executor is closed, so every call has an outcome; no await, so nothing interferes."""
         self.is_settled = True
         self._keep_context()
         if self.is_discarded:
@@ -371,7 +367,7 @@ class DeferredCallAttempt(Attempt):
         return next((each for each in said if any(call.id == use.id for call in each.calls)), AssistantMessage((use,)))
 
     def _settle(self) -> None:
-        """Its result takes the place of the one that stood for it, unless it was deferred once more."""
+        """Replace the placeholder result with the real one, unless the call was deferred again."""
         self.is_settled = True
         self._keep_context()
         self.outcomes = self._executor.outcomes

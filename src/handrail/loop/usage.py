@@ -1,6 +1,6 @@
-"""What answers used and cost, per model, held against the limits of a run."""
+"""Tokens and costs of answers per model, checked against the limits of a run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from handrail.conversation.stream import Usage
@@ -30,20 +30,12 @@ class ModelUsage:
     dollars: float | None = 0.0
 
     def plus(self, usage: Usage, dollars: float | None) -> "ModelUsage":
-        """With one more answer."""
-        return self.with_all(
-            ModelUsage(
-                1,
-                usage.fresh_input,
-                usage.whole_output,
-                usage.cache_read_tokens or 0,
-                usage.cache_write_tokens or 0,
-                dollars,
-            )
-        )
+        """The usage with one more answer added."""
+        cached, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+        return self.with_all(ModelUsage(1, usage.fresh_input, usage.whole_output, cached, written, dollars))
 
     def with_all(self, other: "ModelUsage") -> "ModelUsage":
-        """Both together."""
+        """The sum of both."""
         return ModelUsage(
             self.answers + other.answers,
             self.input_tokens + other.input_tokens,
@@ -59,14 +51,10 @@ class ModelUsage:
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
-def total_dollars(usages: Iterable[ModelUsage]) -> float | None:
+def total_dollars(usages: Collection[ModelUsage]) -> float | None:
     """The sum; None if any part of it is unknown."""
-    total = 0.0
-    for usage in usages:
-        if usage.dollars is None:
-            return None
-        total += usage.dollars
-    return total
+    known = [usage.dollars for usage in usages if usage.dollars is not None]
+    return sum(known, 0.0) if len(known) == len(usages) else None
 
 
 class UsageMeter:
@@ -100,8 +88,8 @@ class UsageMeter:
             "Limit turns, tokens or seconds instead."
         )
 
-    def left(self, turns: int, seconds: float | None) -> Budget:
-        """What is left of the limits after so many turns, with so many seconds left."""
+    def budget_left(self, turns: int, seconds: float | None) -> Budget:
+        """The budget left after this many turns, with these seconds left."""
         limits, usages = self._limits, self.by_model.values()
         if limits is NO_LIMITS:
             return NO_BUDGET
@@ -114,7 +102,7 @@ class UsageMeter:
         )
 
     def limit_reached(self, turns: int) -> Why | None:
-        """The limit that is used up after so many turns."""
+        """The limit that is reached after this many turns; None = none is."""
         limits, usages = self._limits, self.by_model.values()
         if limits.turns is not None and turns >= limits.turns:
             return Why.MAX_TURNS

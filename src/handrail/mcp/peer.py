@@ -19,12 +19,7 @@ class Peer(Protocol):
     async def request(
         self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
-        """
-        The result of a request. Cancelling the wait cancels the request at the server.
-
-        Raises:
-            McpError: there is no result.
-        """
+        """The result of a request, or McpError. Cancelling the wait cancels the request at the server."""
         ...
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None: ...
@@ -47,30 +42,24 @@ class ExchangePeer:
         self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
         self._number += 1
-        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": dict(params)}
-        try:
-            return result_of(await asyncio.wait_for(self._exchange(message), time_limit), method)
-        except TimeoutError as error:
-            raise McpError(f"{method} was not answered in {time_limit:g} s.") from error
+        message = {"id": self._number, "method": method, "params": dict(params)}
+        return result_of(await self._send(message, time_limit, f"{method} was not answered"), method)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        message = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
+        await self._send({"method": method, "params": dict(params)}, NOTIFY_TIMEOUT, f"{method} was not taken")
+
+    async def _send(self, message: Message, seconds: float, problem: str) -> Message:
         try:
-            await asyncio.wait_for(self._exchange(message), NOTIFY_TIMEOUT)
+            return await asyncio.wait_for(self._exchange({"jsonrpc": "2.0", **message}), seconds)
         except TimeoutError as error:
-            raise McpError(f"{method} was not taken in {NOTIFY_TIMEOUT:g} s.") from error
+            raise McpError(f"{problem} in {seconds:g} s.") from error
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
 
 def result_of(answer: Mapping[str, Any], method: str) -> Mapping[str, Any]:
-    """
-    The result in a JSON-RPC answer.
-
-    Raises:
-        McpError: it is an error, or is not understood.
-    """
+    """The result in a JSON-RPC answer; raises McpError if it is an error or is not understood."""
     match answer:
         case {"error": {"message": str(text)}}:
             raise McpError(f"{method} failed: {clean_text(text)}")
@@ -84,12 +73,7 @@ def result_of(answer: Mapping[str, Any], method: str) -> Mapping[str, Any]:
 
 
 def clean_value(value: Any, method: str, depth: int = 0) -> Any:
-    """
-    The JSON value without lone surrogates.
-
-    Raises:
-        McpError: it is nested too deeply.
-    """
+    """The JSON value without lone surrogates; raises McpError if it is nested too deeply."""
     if depth > MAX_DEPTH:
         raise McpError(f"{method} was answered with a value that is nested more than {MAX_DEPTH} levels deep.")
     match value:

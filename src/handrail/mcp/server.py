@@ -49,12 +49,7 @@ class Server:
         self._patience = call_time_limit
 
     async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
-        """
-        Call a tool of the server.
-
-        Raises:
-            McpError: the server did not answer, or answered with an error.
-        """
+        """Call a tool of the server; raises McpError if it does not answer, or answers with an error."""
         params = {"name": tool, "arguments": dict(given), "_meta": {"handrail/toolUseId": call_id}}
         answer = await self._peer.request("tools/call", params, time_limit=self._patience, on_progress=on_progress)
         return output_of(answer, self.name)
@@ -65,12 +60,7 @@ class Server:
 
 
 async def connect(name: str, peer: Peer, *, time_limit: float = 30.0, call_time_limit: float = 600.0) -> Server:
-    """
-    Initialize a connection and list the server's tools and resources.
-
-    Raises:
-        McpError: it does not behave like an MCP server.
-    """
+    """Initialize a connection and list tools and resources; raises McpError if it is no MCP server."""
     hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "handrail", "version": "1"}}
     answer = await peer.request("initialize", hello, time_limit=time_limit)
     await peer.notify("notifications/initialized", {})

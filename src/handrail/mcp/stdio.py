@@ -24,11 +24,7 @@ GRACE = 0.4
 
 
 class StdioPeer:
-    """
-    A running server. The last lines of its standard error are kept for error messages.
-
-    `aclose` ends it and its whole process group.
-    """
+    """A running server, with its last lines of standard error. `aclose` ends it and its whole process group."""
 
     def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
         self._process = process
@@ -42,12 +38,7 @@ class StdioPeer:
 
     @classmethod
     async def start(cls, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Self:
-        """
-        Start a server.
-
-        Raises:
-            McpError: it cannot be started.
-        """
+        """Start a server; raises McpError if it cannot be started."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv,

@@ -118,10 +118,6 @@ def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
 
 
 def is_schema(written: bytes) -> bool:
-    """
-    Whether models will accept this as an input schema: one that they refuse would spoil every request.
-
-    The `$schema` that it names is not resolved, because it could point anywhere.
-    """
+    """Whether models accept this input schema. Its `$schema` is not resolved, because it could point anywhere."""
     schema = {key: value for key, value in json.loads(written).items() if key != "$schema"}
     return any(jsonschema_rs.meta.is_valid({"$schema": dialect, **schema}) for dialect in DIALECTS)

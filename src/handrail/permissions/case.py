@@ -6,14 +6,17 @@ The Case: everything that a decision depends on, collected before it is made.
 """
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import MAX_BENEATH, FolderContents, Place, normalize
 from handrail.files.paths import FileKind as PlaceKind
+from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.implied_paths import accesses_inside, implied_accesses
+from handrail.permissions.paths import critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.recursive_reads import reads_below, recursive_reads
 from handrail.permissions.rules import ALIASES, mcp_of
@@ -21,38 +24,12 @@ from handrail.permissions.shell import CommandPart, in_background, parts_of
 from handrail.permissions.web import WebTarget, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
-from handrail.shell.effects import REPOSITORY, places, reads
+from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, places, reads
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Below, CommandVerdict, Does, PieceKind, Segment, Word
 from handrail.shell.removals import Removal, possible_removals, removals
-from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
-from handrail.tools.permission import NO_OPINION, Check, Opinion
+from handrail.tools.access import Access
 from handrail.tools.tool import McpInfo
-
-
-@record
-class Facts:
-    """What is known about a call besides its input: what its tool declares, and what hooks and checks said."""
-
-    mcp: McpInfo | None = None
-    access: Access = EXCLUSIVE
-    """What the tool declares for this input; by default nothing is declared."""
-    matches: Callable[[str], bool | None] = matches_nothing
-    """Whether the content of a rule for this tool matches the call; None = the tool cannot tell."""
-    subject: str = ""
-    """What the call is about, in the words of the tool."""
-    read_only: bool = False
-    destructive: bool = False
-    warnings: tuple[str, ...] = ()
-    """Warnings from the tool's flags, for people."""
-    needs_person: bool = False
-    hook: Opinion | None = None
-    classifier: Opinion | None = None
-    """The answer of a classifier that was asked beforehand; the built-in classifier runs as a layer."""
-    doubt: str = ""
-    check: Check = NO_OPINION
-    unmet: tuple[str, ...] = ()
-    """Conditions of the shell analysis that do not hold here."""
 
 
 @record
@@ -89,6 +66,8 @@ class Case:
 
 
 EVERY_FILE = Below(links=True, hidden=True)
+TILDE = re.compile(r"~([+-]?\d*|[A-Za-z_][\w.-]*)(?=/|\Z)")
+HOME_OR_PWD = re.compile(r"\$(?:(HOME|PWD)(?!\w)|\{(HOME|PWD)\b[^}]*\})")
 MAX_GUESSED = 40
 MAX_LOOKED_AT = 200_000
 TOO_MUCH = "the folders that it goes through hold too much to look at"
@@ -199,10 +178,10 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield from recursive_reads(segment, at, finder.places, policy, finite)
         except _TooMuchError:
             yield FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
-        yield from finder.removed_files(segment, at)
+        yield from finder.moved_files(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guess_files(segment, at)
-    yield from finder.possibly_removed(analysis)
+    yield from finder.removed(analysis)
 
 
 class _TooMuchError(Exception):
@@ -259,25 +238,33 @@ class Finder:
             self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, normalize(folder)}
         )
 
-    def removed_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
-        """The files that a command would remove. Unknown text counts as empty: `rm -r "$x"/*` may mean the root."""
+    def moved_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
+        """The files that a command would move away: they are written as well."""
         for effect in segment.effects:
-            if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away
+            if effect.removes and effect.does is Does.READS and effect.word is not None:
                 yield from self.files(segment, effect.word, FileEffect.WRITE, part)
-        for removal in removals(segment):
-            yield from self.removal(removal, part)
 
-    def possibly_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
-        """The files that a line which could not be parsed may remove."""
+    def removed(self, analysis: Analysis) -> Iterator[FileAccess]:
+        """The files that a line would remove, and those that it may remove where it could not be parsed."""
+        for part, removal in removals(analysis):
+            yield from self.removal(removal, part)
         for removal in possible_removals(analysis):
             yield from self.removal(removal, -1)
 
     def removal(self, removal: Removal, part: int) -> Iterator[FileAccess]:
+        """
+        The places that a removed word can mean. Unknown text counts as empty: `rm -r "$x"/*` may mean the root.
+
+        Of the places that are only guessed, those count that must not be removed.
+        """
+        policy = self.policy
         effect = FileEffect.REMOVE if removal.whole else FileEffect.REMOVE_SOME
         bases = [posixpath.join(self.policy.cwd, folder or "") for folder in removal.segment.cwds]
         for base in (*bases, self.policy.home) if removal.segment.in_home else bases:
-            for text in filter(None, removal_texts(removal.word, base, self.policy.home, plain=part < 0)):
-                yield assess_place(self.policy, self.lookup.locate(text, base), effect, str(removal.word), part)
+            for text in filter(None, removal_texts(removal.word, base, policy.home, plain=part < 0)):
+                path = posixpath.join(base, text)
+                if not removal.guessed or critical(path, policy.home, policy.working_dirs):
+                    yield assess_place(policy, self.lookup.locate(text, base), effect, str(removal.word), part)
 
     def guess_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
         """Any argument of an unknown program may be a file."""
@@ -296,13 +283,23 @@ def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[s
     if known is not None:
         return known
     text = "".join("" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
-    return [without_unknown(text.replace("${PWD}", cwd).replace("$PWD", cwd), home)]
+    braces = plain or any(piece.kind is PieceKind.BRACE for piece in word.pieces)
+    return [without_unknown(each, cwd, home) for each in (expand_texts(text) if braces else [text])]
 
 
-def without_unknown(text: str, home: str) -> str:
-    """The text with every variable but HOME empty."""
-    text = home + text[1:] if text == "~" or text.startswith("~/") else text
-    text = text.replace("${HOME}", home).replace("$HOME", home)
+def expand_texts(text: str) -> list[str]:
+    """What braces in a text stand for, from the inside out."""
+    texts = [text]
+    while len(texts) <= MAX_BRACED and (found := next(filter(None, map(BRACES.search, texts)), None)):
+        texts = [each.replace(found[0], choice, 1) for each in texts for choice in found[1].split(",")]
+    return list(dict.fromkeys(texts))
+
+
+def without_unknown(text: str, cwd: str, home: str) -> str:
+    """The text with every variable but HOME and PWD empty. The home folder of any user counts as one."""
+    if found := TILDE.match(text):
+        text = (cwd if found[1] == "+" else home) + text[found.end() :]
+    text = HOME_OR_PWD.sub(lambda found: home if (found[1] or found[2]) == "HOME" else cwd, text)
     out, at = "", 0
     while at < len(text):
         if text[at] != "$":

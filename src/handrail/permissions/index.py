@@ -86,46 +86,58 @@ class RuleIndex:
         if rule.tool == SKILL:
             self.skills.setdefault(spec, []).append(rule)
         elif rule.tool not in FAMILIES and rule.tool not in NEVER_BY_PATH:
-            self.own.setdefault(rule.tool, []).append((spec, rule))
+            for name in self.names(rule.tool):
+                self.own.setdefault(name, []).append((spec, rule))
         if self.behaviour is not Behaviour.ALLOW and (found := PARAMETER.match(spec)):
-            by_value = self.params.setdefault(rule.tool, {})
-            by_value.setdefault((found[1], found[2].strip()), []).append(rule)
+            for name in self.names(rule.tool):
+                by_value = self.params.setdefault(name, {})
+                by_value.setdefault((found[1], found[2].strip()), []).append(rule)
+
+    def names(self, tool: str) -> Iterable[str]:
+        """The names under which a rule for one tool is filed."""
+        return [MCP + key for key in self.mcp_keys(tool.removeprefix(MCP))] if tool.startswith(MCP) else (tool,)
 
     def whole_tool(self, name: str, mcp: McpInfo | None) -> list[Rule]:
         """The rules without content that match a tool."""
         if mcp is not None:
-            return self.mcp_tool(server_name(mcp.server), normalise(mcp.tool), name)
+            return self.mcp_tool(name, mcp)
         found = list(self.whole.get(name, ()))
         if name.startswith(MCP):
             found += self.mcp.get(name.removeprefix(MCP), ())
         return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
 
-    def mcp_tool(self, server: str, tool: str, name: str) -> list[Rule]:
-        """Rules by the recorded server and tool, so that a rule cannot match another server's name."""
-        found = list(self.mcp.get(server, ()))
-        if self.behaviour is not Behaviour.ALLOW or "__" not in server:
-            found += self.mcp.get(f"{server}__{tool}", ())
+    def names_of(self, name: str, mcp: McpInfo | None) -> tuple[str, ...]:
+        """
+        The names that rules may use for a tool.
+
+        An MCP tool has the recorded server and tool, so that an allow rule cannot match another server's name.
+        """
+        if mcp is None:
+            return (name,)
+        server = MCP + server_name(mcp.server)
+        known = (server, f"{server}__{normalise(mcp.tool)}")
+        return known if self.behaviour is Behaviour.ALLOW else tuple(dict.fromkeys((*known, name)))
+
+    def mcp_tool(self, name: str, mcp: McpInfo) -> list[Rule]:
+        server, tool = server_name(mcp.server), normalise(mcp.tool)
+        found = [rule for key in self.names_of(name, mcp) for rule in self.mcp.get(key.removeprefix(MCP), ())]
         found += [rule for pattern, rule in self.mcp_globs.get(server, ()) if pattern.matches(tool)]
-        if self.behaviour is not Behaviour.ALLOW:  # an odd server name cannot escape a rule either
-            found += self.mcp.get(name.removeprefix(MCP), ())
         joined = (f"{MCP}{server}__{tool}", name)
         found += [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]
         return list(dict.fromkeys(found))
 
-    def by_parameter(self, tool: str, values: Mapping[str, Any]) -> list[Rule]:
+    def by_parameter(self, names: Iterable[str], values: Mapping[str, Any]) -> list[Rule]:
         """`Tool(param:value)`: a top-level scalar of the input has exactly this value."""
-        known = self.params.get(tool)
-        if known is None:
+        filed = [known for name in names if (known := self.params.get(name))]
+        if not filed:
             return []
-        texts = ((name, scalar(value)) for name, value in values.items())
-        return [rule for name, text in texts if text is not None for rule in known.get((name, text), ())]
+        texts = [(name, text) for name, value in values.items() if (text := scalar(value)) is not None]
+        return [rule for known in filed for each in texts for rule in known.get(each, ())]
 
-    def by_subject(self, tool: str, matches: Callable[[str], bool | None]) -> list[Rule]:
+    def by_subject(self, names: Iterable[str], matches: Callable[[str], bool | None]) -> list[Rule]:
         """`Tool(content)`: the tool tells whether it matches; where it cannot tell, only deny and ask rules match."""
-        filed = self.own.get(tool)
-        if filed is None:
-            return []
         narrow = self.behaviour is Behaviour.ALLOW
+        filed = [each for name in names for each in self.own.get(name, ())]
         return [rule for spec, rule in filed if (fits := matches(spec)) or (fits is None and not narrow)]
 
     def skill(self, values: Mapping[str, Any]) -> list[Rule]:

@@ -17,6 +17,7 @@ from handrail.permissions.classifier import classify
 from handrail.permissions.file_access import REMOVING, FileAccess, FileEffect
 from handrail.permissions.matching import (
     Coverage,
+    allowed_by_name,
     coverage,
     denied_inside,
     guards_files,
@@ -81,6 +82,8 @@ def files_inside(case: Case) -> Opinion | None:
     return None
 
 
+UNDECLARED = "declaration"
+"""The layer of the question about a tool that does not say what it touches."""
 BY_RULE = {kind: f"{kind.value} rule" for kind in Behaviour}
 
 
@@ -216,11 +219,15 @@ def path_scope(case: Case) -> Opinion | None:
 
 
 def declaration(case: Case) -> Opinion | None:
-    """Ask, even in bypassPermissions, if file rules exist and the tool does not declare which files it accesses."""
-    if case.access.declared or not guards_files(case.policy):
+    """
+    Ask if rules keep files back and the tool does not declare which files it accesses.
+
+    It weighs as much as an ask rule, in every mode. Only an allow rule that names the tool lifts it.
+    """
+    if case.access.declared or not guards_files(case.policy) or allowed_by_name(case):
         return None
     reason = f"{case.tool} does not declare which files it touches, and there are rules that keep files back"
-    return Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", reason)
+    return Opinion(Strength.ASK, Verdict.ASK, UNDECLARED, reason)
 
 
 def lift_in_bypass(case: Case, opinion: Opinion) -> Opinion:
@@ -290,13 +297,13 @@ LAYERS: tuple[Layer, ...] = (
     ask_rules,
     hidden_commands,
     files_inside,
+    declaration,
     needs_person,
     protected_paths,
     allow_rules,
     tool_check,
     validation,
     path_scope,
-    declaration,
     mode,
     classifier,
 )

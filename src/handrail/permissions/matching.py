@@ -1,15 +1,16 @@
 """Which rules match a case. Deny and ask rules match when anything in it does; allow rules must cover all of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from handrail.permissions.case import Case
 from handrail.permissions.file_access import READING, FileAccess, FileEffect, allowed_by
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
-from handrail.permissions.rules import BASH, POWERSHELL, SKILL, Behaviour, Rule
+from handrail.permissions.rules import BASH, EDIT, POWERSHELL, READ, SKILL, WEB_FETCH, Behaviour, Rule
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
+from handrail.tools.access import Access
 
 
 def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
@@ -33,8 +34,10 @@ def all_matches(case: Case) -> tuple[Rule, ...]:
 
 def objecting_rules(case: Case, index: RuleIndex) -> list[Rule]:
     found = index.whole_tool(case.tool, case.mcp)
+    for family in families(case.access):
+        found += index.whole_tool(family, None) if family != case.tool else ()
     if index.params:
-        found += index.by_parameter(case.tool, case.use.input)
+        found += index.by_parameter(index.names_of(case.tool, case.mcp), case.use.input)
     if case.files:
         found += by_path(case, index)
     if case.analysis is not None:
@@ -42,6 +45,20 @@ def objecting_rules(case: Case, index: RuleIndex) -> list[Rule]:
     for target in case.targets:
         found += index.domains.find(target, index.behaviour) if target.host else []
     return found + by_name(case, index)
+
+
+def families(access: Access) -> Iterator[str]:
+    """The rule families of what a call declares: a deny or ask rule with such a bare name is about every such call."""
+    if access.own:
+        return
+    if access.reads or access.walks:
+        yield READ
+    if access.changes_files:
+        yield EDIT
+    if access.runs is not None:
+        yield POWERSHELL if access.shell == "powershell" else BASH
+    if access.reaches:
+        yield WEB_FETCH
 
 
 def by_path(case: Case, index: RuleIndex) -> list[Rule]:
@@ -83,7 +100,7 @@ def guards_files(policy: Policy) -> bool:
 
 def commands(case: Case, index: RuleIndex) -> list[Rule]:
     assert case.analysis is not None
-    found = index.whole_tool(BASH, None) if case.tool != BASH else []
+    found: list[Rule] = []
     for part in case.parts:
         for text in part.suspects:
             found += index.shell.find(text)
@@ -119,7 +136,7 @@ def possible_matches(case: Case) -> list[Rule]:
 def by_name(case: Case, index: RuleIndex) -> list[Rule]:
     """Rules with content about this tool, or about the shell that it runs."""
     access = case.access
-    found = index.by_subject(case.tool, case.facts.matches) if index.own else []
+    found = index.by_subject(index.names_of(case.tool, case.mcp), case.facts.matches) if index.own else []
     if case.tool == SKILL:
         found += index.skill(case.use.input)
     if access.runs is not None and access.shell == "powershell":
@@ -139,6 +156,12 @@ def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
         cover = coverage(case)
         return [*cover.whole, *cover.alone]
     return index.whole_tool(case.tool, case.mcp) + by_name(case, index) + by_effect(case, index)
+
+
+def allowed_by_name(case: Case) -> bool:
+    """Whether an allow rule names the tool, or its MCP server, and not only what its calls touch."""
+    index = case.policy.index[Behaviour.ALLOW]
+    return bool(index.whole_tool(case.tool, case.mcp) or by_name(case, index))
 
 
 def by_effect(case: Case, index: RuleIndex) -> list[Rule]:

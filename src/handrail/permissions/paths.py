@@ -7,7 +7,9 @@ Classifies places: inside the working folders, protected, critical, secret.
 """
 
 import posixpath
+import re
 import unicodedata
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from handrail.files.paths import FileKind, Place
@@ -33,6 +35,9 @@ PROTECTED_FILES = STARTUP_FILES | frozenset(
     )
 )  # fmt: skip
 PROTECTED_START = ".yarnrc"
+# A pattern that leaves out hardly anything: `*`, `.*`, `.[!.]*`, `.??*`, `[a-z]*`.
+WILD = re.compile(r"[*?\[]")
+EVERY_NAME = re.compile(r"\.?(?:[*?]|\[[!^][^]]*\]|\[\[:\w+:\]\]|\[[^]]*[A-Za-z]-[A-Za-z][^]]*\])+\Z")
 # Below the home folder: what starts by itself, and what holds keys.
 PROTECTED_AT_HOME = (
     "/.ssh", "/.gnupg", "/.aws", "/.kube", "/.docker", "/.local/bin", "/bin", "/.config/autostart", "/.config/systemd",
@@ -91,11 +96,22 @@ def below(path: str, folder: str) -> bool:
 
 def critical(path: str, home: str, working_dirs: tuple[str, ...]) -> bool:
     """Whether it must not be removed: the root and its folders, home, the working folders, and all above them."""
-    text = path.rstrip("/*.") if path.rstrip("/").endswith(("/*", "/.*")) else path
-    plain = "/" + posixpath.normpath("/" + text).lstrip("/")
+    names = path.rstrip("/").split("/")
+    while names and "*" in names[-1] and EVERY_NAME.match(names[-1]):
+        del names[-1]
+    plain = "/" + posixpath.normpath("/" + "/".join(names)).lstrip("/")
     if plain.count("/") == 1:
         return True
-    return any(below(kept, plain) for kept in (home, *working_dirs))
+    kept = (home, *working_dirs)
+    return any(below(path, plain) for path in kept) or (
+        WILD.search(plain) is not None and any(matches_above(plain, path) for path in kept)
+    )
+
+
+def matches_above(pattern: str, path: str) -> bool:
+    """Whether a pattern matches the path, or a folder that it is in."""
+    wanted, names = pattern.split("/"), path.split("/")
+    return len(wanted) <= len(names) and all(map(fnmatchcase, names, wanted))
 
 
 SPECIAL = {

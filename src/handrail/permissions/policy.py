@@ -8,14 +8,19 @@ Rules of all sources are pooled: a source says where a rule is written, not how 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
+from handrail.lazy import lazy
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.patterns import Anchors
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
-from handrail.tools.permission import RulesBySource
+from handrail.tools.permission import Decision, RulesBySource
+from handrail.tools.pool import AnyTool
 from handrail.tools.tool import McpInfo
+
+deciding = lazy("handrail.permissions.decide")  # it looks at policies, and loads what reads command lines: 60 ms
 
 Indexes = Mapping[Behaviour, RuleIndex]
 
@@ -151,6 +156,15 @@ class Policy:
             if rule.behaviour is behaviour:
                 found[rule.source.name] = (*found.get(rule.source.name, ()), rule.text)
         return MappingProxyType(found)
+
+    def decide(self, tool: AnyTool, values: Mapping[str, Any]) -> Decision:
+        """
+        What this policy says of a call, with every opinion. Nothing runs, no question is asked, and no hook starts.
+
+        The input may be incomplete. What the tool's own `validate` and `check_permission` would say is left out.
+        """
+        decision: Decision = deciding.decide_call(self, tool, values)
+        return decision
 
     def denies_tool(self, name: str, mcp: McpInfo | None = None) -> bool:
         """Whether a rule denies a whole tool, which then does not exist for the model (a `tools.pool.Denied`)."""

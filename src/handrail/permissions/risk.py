@@ -7,7 +7,6 @@ from handrail.permissions.layers import critical_paths
 from handrail.permissions.web import AddressClass
 from handrail.records import record
 from handrail.shell.model import Does
-from handrail.tools.tool import WARNINGS
 
 
 class Level(Enum):
@@ -38,8 +37,7 @@ def risk(case: Case) -> Risk:
 
 
 def high_risks(case: Case) -> list[str]:
-    found = [WARNINGS["is_destructive"]] if case.facts.destructive else []
-    found += case.facts.warnings
+    found = [*case.facts.warnings]
     if critical := critical_paths(case):
         found.append(critical.reason)
     found += [f"{t.shown!r} is protected ({t.protected})" for t in case.files if t.protected]

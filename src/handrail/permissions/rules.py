@@ -140,8 +140,6 @@ def glob_problem(name: str, behaviour: Behaviour) -> str:
 def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
     if "*" in tool:
         return "a tool name with * takes no brackets"
-    if tool.startswith(MCP):
-        return "rules for MCP tools take no brackets; write mcp__server__tool"
     if tool in (READ, EDIT):
         return path_problem(spec)
     if tool == WEB_FETCH:
@@ -153,7 +151,7 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
         return ""
     if near := next((name for name in FAMILIES if name.lower() == tool.lower()), ""):
         return f"{tool} takes no such brackets; names keep their case: {near}"
-    if not NAME.fullmatch(tool):
+    if not tool.startswith(MCP) and not NAME.fullmatch(tool):  # servers may have odd names
         return f"{tool!r} is not the name of a tool"
     if PARAMETER.match(spec) and behaviour is Behaviour.ALLOW:
         return "parameter:value can only be denied or asked for, not allowed"

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from handrail.processes.sandbox_contract import Restrictions
-from handrail.processes.spawn import ProcessSpec, Running, start
+from handrail.processes.spawn import ProcessSpec, start
 from handrail.records import record
 
 CHUNK = 65_536
@@ -50,22 +50,17 @@ async def run(
         running = await start(command, feed.theirs, out.theirs, err.theirs)
         for end in ends:
             end.hand_over()
-        code, timed_out = await _wait_for_end(running)
+        try:
+            ended = await running.wait()
+        except asyncio.CancelledError:
+            await running.stop_and_wait()
+            raise
         out.finish()
         err.finish()
     finally:
         for end in ends:
             end.close()
-    return Ended(code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
-
-
-async def _wait_for_end(running: Running) -> tuple[int, bool]:
-    try:
-        end = await running.wait()
-    except asyncio.CancelledError:
-        await running.stop_and_wait()
-        raise
-    return end.code, end.why == "timeout"
+    return Ended(ended.code, bytes(out.data), bytes(err.data), ended.why == "timeout", out.cut or err.cut)
 
 
 class _Pipe:

@@ -67,12 +67,7 @@ class Sandbox(Protocol):
         ...
 
     def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
-        """
-        The program, confined.
-
-        Raises:
-            SandboxError: it cannot be confined, and must not be run.
-        """
+        """The program, confined. Raises SandboxError if it cannot be confined, and must not be run."""
         ...
 
     def explain(self, output: str, code: int) -> str:

@@ -19,6 +19,7 @@ from handrail.records import record
 
 GRACE = 0.5
 LINGER = 0.1
+"""Seconds for what a command leaves behind to end by itself, for example a `tee` that it did not wait for."""
 HELLO = 0.02
 SWEEP_SECONDS = 10.0
 OVERDUE = 1.0
@@ -35,8 +36,6 @@ class ProcessSpec:
     timeout: float | None = None
     grace: float = GRACE
     """Between the request to end and the kill."""
-    linger: float = LINGER
-    """For what the command leaves behind to end by itself, for example a `tee` that it did not wait for."""
     hello: float = HELLO
     """Until its start is reported. If it ends sooner only the end is reported, which saves a wake-up."""
     pass_fds: Sequence[int] = ()
@@ -95,7 +94,8 @@ class Running:
                 self._heard += data
                 self._understand()
             else:
-                self._report_loss()
+                _sweep(self._reaper)
+                self._finish(End(-9, "lost"))
         return self._end
 
     def stop(self) -> None:
@@ -119,12 +119,7 @@ class Running:
         return end
 
     async def wait_until_started(self) -> None:
-        """
-        Wait until it runs.
-
-        Raises:
-            OSError: it could not be started.
-        """
+        """Wait until it runs. Raises OSError if it could not be started."""
         while self.poll() is None and not self.pid:
             await self._news()
         if self._failure:
@@ -180,18 +175,9 @@ class Running:
                 waiter.set_result(None)
         self._call.close()
 
-    def _report_loss(self) -> None:
-        _sweep(self._reaper)
-        self._finish(End(-9, "lost"))
-
 
 async def start(command: ProcessSpec, stdin: int, stdout: int, stderr: int) -> Running:
-    """
-    Start a command with these descriptors, which stay the caller's to close.
-
-    Raises:
-        OSError: it could not be started.
-    """
+    """Start a command with these descriptors, which stay the caller's. Raises OSError if it could not be started."""
     return await _start(command, (stdin, stdout, stderr), (0, 1, 2), None)
 
 
@@ -217,7 +203,7 @@ async def _start(command: ProcessSpec, fds: Sequence[int], targets: Sequence[int
             "targets": [*targets, *command.pass_fds],
             "timeout": command.timeout,
             "grace": command.grace,
-            "linger": command.linger,
+            "linger": LINGER,
             "hello": command.hello,
             "quota": quota,
             "restrictions": command.restrictions,
@@ -243,12 +229,7 @@ async def _start(command: ProcessSpec, fds: Sequence[int], targets: Sequence[int
 
 
 def program(command: ProcessSpec) -> str:
-    """
-    The file to start.
-
-    Raises:
-        FileNotFoundError: there is none of that name on the command's PATH.
-    """
+    """The file to start. Raises FileNotFoundError if there is none of that name on the command's PATH."""
     name = command.argv[0]
     if "/" in name:
         return name

@@ -39,11 +39,6 @@ class Supervisor:
         with self._lock:
             self._ready().sendmsg([kind], handed)
 
-    def warm(self) -> None:
-        """Start it now, so that the first command need not wait."""
-        with self._lock:
-            self._ready()
-
     def remember(self, paths: Iterable[str]) -> None:
         """Have it sweep these placeholders when this process and all commands have ended, however that happens."""
         with self._lock:

@@ -82,12 +82,8 @@ def _kernel_lists_children() -> bool:
 def _table() -> "Callable[[int], list[int]]":
     """The children of each process from one listing of all, where the kernel has no list of children."""
     below: dict[int, list[int]] = {}
-    for pid, parent in _parents():
-        below.setdefault(parent, []).append(pid)
-    return lambda pid: below.get(pid, [])
-
-
-def _parents() -> list[tuple[int, int]]:
     with os.popen("/bin/ps -A -o pid= -o ppid=") as listing:  # noqa: S605  # a constant
-        pairs = [line.split() for line in listing]
-    return [(int(pid), int(parent)) for pid, parent in pairs]
+        for line in listing:
+            pid, parent = map(int, line.split())
+            below.setdefault(parent, []).append(pid)
+    return lambda pid: below.get(pid, [])

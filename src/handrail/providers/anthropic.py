@@ -1,6 +1,7 @@
 """Anthropic's Messages format: writes requests; `anthropic_reader` reads the answers."""
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from handrail.conversation.request import Request, ToolDefinition
 from handrail.providers.anthropic_reader import AnthropicReader
 from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.quirks import Quirks
-from handrail.providers.wire import dump, parse
+from handrail.providers.wire import dump
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'
 DEFERRED_TOOLS_BETA = "advanced-tool-use-2025-11-20"
@@ -73,10 +74,7 @@ class AnthropicWriter:
         limit = next((limit for name, limit in MAX_TOKENS if request.model.startswith(name)), DEFAULT_MAX_TOKENS)
         options: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens or limit, "stream": stream}
         thinking = request.thinking
-        forced = bool(request.tools) and (request.tool_choice.tool or request.tool_choice.mode == "any")
-        if forced and (thinking.budget is not None or thinking.mode == "adaptive"):
-            options["thinking"] = {"type": "disabled"}  # the api refuses to think about a call it is forced to make
-        elif thinking.budget is not None:
+        if thinking.budget is not None:
             options["thinking"] = {"type": "enabled", "budget_tokens": thinking.budget}
             options["max_tokens"] = max(options["max_tokens"], thinking.budget + 1024)
         elif thinking.mode != "default":
@@ -89,12 +87,9 @@ class AnthropicWriter:
         if request.effort is not None:
             output["effort"] = "low" if request.effort == "minimal" else request.effort
         if request.schema is not None:
-            output["format"] = {"type": "json_schema", "schema": parse(request.schema.decode())}
+            output["format"] = {"type": "json_schema", "schema": json.loads(request.schema)}
         if output:
             options["output_config"] = output
-        choice = _tool_choice(request)
-        if choice and request.tools:
-            options["tool_choice"] = choice
         return options
 
     def _tools(self, request: Request) -> bytes:
@@ -123,12 +118,11 @@ class AnthropicWriter:
                 return {"type": "text", "text": block.text} if block.text.strip() else None
             case Thinking():
                 return block.raw if block.raw.get("type") in THINKING_TYPES else None
-            case ToolUse():
+            case ToolUse() | BrokenToolUse():
+                extra = block.extra if isinstance(block, ToolUse) else {}
+                caller = {"caller": extra["caller"]} if "caller" in extra else {}
                 call = {"type": "tool_use", "id": self._id(block.id), "name": wire_name(block.name, 128)}
-                caller = {"caller": block.extra["caller"]} if "caller" in block.extra else {}
-                return {**call, "input": block.input, **caller}
-            case BrokenToolUse():
-                return {"type": "tool_use", "id": self._id(block.id), "name": wire_name(block.name, 128), "input": {}}
+                return {**call, "input": block.input if isinstance(block, ToolUse) else {}, **caller}
             case ServerBlock():
                 foreign = block.type.endswith("_call") or block.type.startswith("mcp_list")
                 unfinished = block.type.endswith("_tool_use") and block.raw.get("id") not in finished
@@ -174,16 +168,6 @@ def _document(block: Document) -> Mapping[str, Any]:
         text = base64.b64decode(block.data).decode("utf-8", "replace")
         source = {"type": "text", "media_type": "text/plain", "data": text}
     return {"type": "document", "source": source, **title}
-
-
-def _tool_choice(request: Request) -> Mapping[str, Any] | None:
-    choice = request.tool_choice
-    parallel = {} if choice.parallel or choice.mode == "none" else {"disable_parallel_tool_use": True}
-    if choice.tool:
-        return {"type": "tool", "name": choice.tool, **parallel}
-    if choice.mode != "auto" or parallel:
-        return {"type": choice.mode, **parallel}
-    return None
 
 
 API = Api(

@@ -7,7 +7,7 @@ from handrail.conversation.blocks import ServerBlock, Thinking
 from handrail.conversation.stream import BlockKind, Usage
 from handrail.providers.failures import from_payload
 from handrail.providers.reader import CUT_REASONS, AnswerReader, Block
-from handrail.providers.wire import arguments, count, echo, index_of, mapping, string
+from handrail.providers.wire import arguments, count, echo, mapping, string
 
 KINDS: dict[str, BlockKind] = {
     "text": "text",
@@ -39,9 +39,9 @@ class AnthropicReader(AnswerReader):
         if kind == "content_block_delta":
             self._delta(payload)
         elif kind == "content_block_start":
-            self._block_start(index_of(payload), mapping(payload.get("content_block")))
+            self._block_start(count(payload.get("index")), mapping(payload.get("content_block")))
         elif kind == "content_block_stop":
-            block = self._open.pop(index_of(payload), None) or self._last
+            block = self._open.pop(count(payload.get("index")), None) or self._last
             if block is not None:
                 self._block_stop(block)
         elif kind == "message_start":
@@ -89,7 +89,7 @@ class AnthropicReader(AnswerReader):
     def _delta(self, payload: Mapping[str, Any]) -> None:
         delta = mapping(payload.get("delta"))
         type_ = string(delta.get("type"))
-        block = self._open.get(index_of(payload))
+        block = self._open.get(count(payload.get("index")))
         if block is None:
             block = self._stray(payload, type_)
             if block is None:
@@ -109,7 +109,7 @@ class AnthropicReader(AnswerReader):
         kind = DELTA_KIND.get(type_)
         if kind is None or kind == "tool_use":
             return None  # nothing can be made of arguments without a call
-        self._block_start(index_of(payload), {"type": kind})
+        self._block_start(count(payload.get("index")), {"type": kind})
         return self._last
 
     def _block_stop(self, block: Block) -> None:

@@ -81,12 +81,7 @@ class Choice:
 
 
 def choose(options: ModelOptions, env: Mapping[str, str]) -> Choice:
-    """
-    The provider, model and endpoint to use.
-
-    Raises:
-        ProviderSetupError: a name or URL is wrong, or the vendor's own server is to be asked without a key.
-    """
+    """What to ask, and where. Raises ProviderSetupError if a name or URL is wrong, or a needed key is missing."""
     if options.available and not any((options.model, env.get("ANTHROPIC_MODEL"), env.get("OPENAI_MODEL"))):
         options = replace(options, model=options.available[0])
     provider = _provider(options, env)

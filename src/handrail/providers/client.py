@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Protocol
 
 from handrail.conversation.request import Request
 from handrail.conversation.stream import MessageEnd, StreamEvent, StreamFailure, StreamRetry
@@ -29,32 +28,19 @@ from handrail.records import record
 MAX_ERROR_BODY = 64 * 1024
 
 
-class Clock(Protocol):
-    """The time, so that tests can control it."""
+class SystemClock:
+    """The real time. Replays and tests have other clocks."""
 
     def time(self) -> float:
         """Unix time."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        ...
-
-    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
-        """Raises TimeoutError out of its body when it takes longer."""
-        ...
-
-
-class SystemClock:
-    """The real time."""
-
-    def time(self) -> float:
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
+        """Wait."""
         await asyncio.sleep(seconds)
 
     def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Raises TimeoutError out of its body when it takes longer."""
         return asyncio.timeout(seconds)
 
 
@@ -98,7 +84,7 @@ class Provider:
         fallback_models: tuple[str, ...] = (),
         retry: RetryPolicy = RETRY_POLICY,
         timeouts: Timeouts = TIMEOUTS,
-        clock: Clock | None = None,
+        clock: SystemClock | None = None,
         random: Callable[[], float] = random_fraction,
     ) -> None:
         self.api = api

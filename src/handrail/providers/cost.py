@@ -36,9 +36,9 @@ def price_table() -> Mapping[str, Price]:
     return {name: Price(**row) for name, row in tomllib.loads(text)["models"].items()}
 
 
-def price_of(model: str, prices: Mapping[str, Price] | None = None) -> Price | None:
+def price_of(model: str) -> Price | None:
     """The price of a model: the longest row that its name begins with, at the end of a word."""
-    table = price_table() if prices is None else prices
+    table = price_table()
     bare = model.rpartition("/")[2].removeprefix("anthropic.").removeprefix("openai.")
     rows = [name for name in table if bare.startswith(name) and VERSION_AFTER.fullmatch(bare[len(name) :])]
     return table[max(rows, key=len)] if rows else None

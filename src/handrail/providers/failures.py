@@ -1,11 +1,12 @@
 """What the errors of providers mean: every shape of error becomes one StreamFailure."""
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.stream import StreamFailure
 from handrail.lazy import lazy
-from handrail.providers.wire import count, mapping, parse, string
+from handrail.providers.wire import count, mapping, string
 
 if TYPE_CHECKING:
     from email import utils as email_utils
@@ -48,7 +49,7 @@ def can_help(status: int) -> bool:
 def from_status(status: int, body: bytes, retry_after: float | None = None, should_retry: str = "") -> StreamFailure:
     """The failure an HTTP error status stands for; `should_retry` is what the server says about it, if anything."""
     try:
-        payload: Any = parse(body.decode("utf-8", "replace").strip())
+        payload: Any = json.loads(body.decode("utf-8", "replace").strip())
     except (ValueError, RecursionError):
         payload = None
     kind, message, _ = _describe(payload)

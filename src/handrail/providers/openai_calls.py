@@ -14,7 +14,7 @@ from typing import Any
 
 from handrail.providers.failures import broken
 from handrail.providers.reader import CUT_REASONS, AnswerReader, Block
-from handrail.providers.wire import arguments, echo, index_of, mapping, string
+from handrail.providers.wire import arguments, count, echo, mapping, string
 
 
 class CallAssembler:
@@ -53,7 +53,7 @@ class CallAssembler:
         function = mapping(entry.get("function"))
         call_id, name, given = string(entry.get("id")), string(function.get("name")), function.get("arguments")
         fragment = given if isinstance(given, str) else echo(given).decode() if isinstance(given, dict) else ""
-        index = index_of(entry)
+        index = count(entry.get("index"))
         call = self._find(index, position, call_id, name, fragment)
         if call is None:
             call = self._begin(index, call_id, name)
@@ -69,26 +69,20 @@ class CallAssembler:
             self._append(call, fragment)
 
     def _find(self, index: int | None, position: int | None, call_id: str, name: str, fragment: str) -> Block | None:
+        call = self._calls[-1] if self._calls else None
         if index is not None:
             call = self._by_index.get(index)
         elif call_id:
-            call = next((call for call in self._calls if call.id == call_id), None) or self._nameless()
+            nameless = call if call and not (call.id and call.name) else None
+            call = next((each for each in self._calls if each.id == call_id), nameless)
         elif name:
-            call = self._calls[-1] if self._calls else None
             if call in self._touched:  # two entries of one chunk are two calls
                 return None
         elif position is not None:
             call = self._calls[position] if position < len(self._calls) else None
-        else:
-            call = self._calls[-1] if self._calls else None
         if call is None or not self._is_new(call, call_id, name, fragment):
             return call
         return None
-
-    def _nameless(self) -> Block | None:
-        """The last call, if its name or id is still missing."""
-        last = self._calls[-1] if self._calls else None
-        return last if last is not None and not (last.id and last.name) else None
 
     def _is_new(self, call: Block, call_id: str, name: str, fragment: str) -> bool:
         if call_id and call.id and call_id != call.id:
@@ -138,8 +132,6 @@ class CallAssembler:
     def _whole(call: Block) -> bool:
         """Whether the arguments are a complete object, to which no further character can belong."""
         last = call.parts[-1].rstrip() if call.parts else "-"
-        return (not last or last.endswith("}")) and _is_object(call.text)
-
-
-def _is_object(text: str) -> bool:
-    return text.lstrip().startswith("{") and isinstance(arguments(text), dict)
+        if last and not last.endswith("}"):
+            return False
+        return call.text.lstrip().startswith("{") and isinstance(arguments(call.text), dict)

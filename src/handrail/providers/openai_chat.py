@@ -1,6 +1,7 @@
 """The chat.completions format: writes requests; `openai_chat_reader` reads the answers."""
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -22,7 +23,7 @@ from handrail.conversation.request import Request
 from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.openai_chat_reader import REASONING_FIELDS, ChatReader
 from handrail.providers.quirks import Quirks
-from handrail.providers.wire import dump, parse
+from handrail.providers.wire import dump
 
 EFFORTS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "xhigh"}
 
@@ -37,7 +38,7 @@ class ChatWriter:
 
     def body(self, request: Request, stream: bool) -> bytes:
         loaded = loaded_tools(request)
-        options = dump(self._options(request, stream, bool(loaded)))[:-1]
+        options = dump(self._options(request, stream))[:-1]
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
         system = self._system(request)
         messages = insert_marks(request.history.encode(self), b"")
@@ -75,7 +76,7 @@ class ChatWriter:
             messages.append({"role": "user", "content": parts[0]["text"] if only_text else parts or "(nothing)"})
         return b",".join(map(dump, messages)), -1
 
-    def _options(self, request: Request, stream: bool, tools: bool) -> dict[str, Any]:
+    def _options(self, request: Request, stream: bool) -> dict[str, Any]:
         quirks = self._quirks
         options: dict[str, Any] = {"model": request.model, "stream": stream}
         if stream and quirks.stream_options:
@@ -85,13 +86,6 @@ class ChatWriter:
         options |= _thinking(request, quirks)
         if request.schema is not None:
             options["response_format"] = _format(request.schema) if quirks.json_schema else {"type": "json_object"}
-        choice = request.tool_choice
-        if tools and choice.tool:
-            options["tool_choice"] = {"type": "function", "function": {"name": choice.tool}}
-        elif tools and choice.mode != "auto":
-            options["tool_choice"] = "required" if choice.mode == "any" else "none"
-        if tools and not choice.parallel:
-            options["parallel_tool_calls"] = False
         return options
 
     def _system(self, request: Request) -> bytes:
@@ -169,13 +163,13 @@ def _words(block: ResultBlock) -> str:
 
 @lru_cache(maxsize=4096)
 def _tool(definition: bytes) -> bytes:
-    tool: Mapping[str, Any] = parse(definition.decode())
+    tool: Mapping[str, Any] = json.loads(definition)
     function = {"name": tool["name"], "description": tool.get("description", ""), "parameters": tool["input_schema"]}
     return dump({"type": "function", "function": function})
 
 
 def _format(schema: bytes) -> dict[str, Any]:
-    value = parse(schema.decode())
+    value = json.loads(schema)
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": value, "strict": is_strict(value)}}
 
 

@@ -1,5 +1,6 @@
 """OpenAI's Responses format: writes requests; `openai_responses_reader` reads the answers."""
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -24,7 +25,7 @@ from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wir
 from handrail.providers.openai_chat import EFFORTS, document_text, is_strict
 from handrail.providers.openai_responses_reader import ResponsesReader
 from handrail.providers.quirks import Quirks
-from handrail.providers.wire import dump, parse
+from handrail.providers.wire import dump
 
 
 class ResponsesWriter:
@@ -36,7 +37,7 @@ class ResponsesWriter:
 
     def body(self, request: Request, stream: bool) -> bytes:
         loaded = loaded_tools(request)
-        options = dump(self._options(request, stream, bool(loaded)))[:-1]
+        options = dump(self._options(request, stream))[:-1]
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
         parts = [part for part in request.system if part.strip()]
         system = b',"instructions":' + dump("\n\n".join(parts)) if parts else b""
@@ -62,7 +63,7 @@ class ResponsesWriter:
             items.append({"role": "user", "content": parts or "(nothing)"})
         return b",".join(map(dump, items)), -1
 
-    def _options(self, request: Request, stream: bool, tools: bool) -> dict[str, Any]:
+    def _options(self, request: Request, stream: bool) -> dict[str, Any]:
         options: dict[str, Any] = {"model": request.model, "stream": stream, "store": False}
         if self._quirks.encrypted_reasoning:
             options["include"] = ["reasoning.encrypted_content"]
@@ -73,16 +74,9 @@ class ResponsesWriter:
         if request.max_tokens:
             options["max_output_tokens"] = request.max_tokens
         if request.schema is not None:
-            schema = parse(request.schema.decode())
+            schema = json.loads(request.schema)
             shape = {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
             options["text"] = {"format": shape}
-        choice = request.tool_choice
-        if tools and choice.tool:
-            options["tool_choice"] = {"type": "function", "name": choice.tool}
-        elif tools and choice.mode != "auto":
-            options["tool_choice"] = "required" if choice.mode == "any" else "none"
-        if tools and not choice.parallel:
-            options["parallel_tool_calls"] = False
         return options
 
     def _assistant_item(self, block: AssistantBlock) -> Mapping[str, Any] | None:
@@ -138,7 +132,7 @@ def _words(block: ResultBlock) -> str:
 
 @lru_cache(maxsize=4096)
 def _tool(definition: bytes) -> bytes:
-    tool: Mapping[str, Any] = parse(definition.decode())
+    tool: Mapping[str, Any] = json.loads(definition)
     parameters = {"parameters": tool["input_schema"], "strict": False}
     return dump({"type": "function", "name": tool["name"], "description": tool.get("description", ""), **parameters})
 

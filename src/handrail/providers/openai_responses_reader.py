@@ -8,7 +8,7 @@ from handrail.conversation.stream import BlockKind
 from handrail.providers.failures import from_payload
 from handrail.providers.openai_chat_reader import read_usage
 from handrail.providers.reader import AnswerReader, Block
-from handrail.providers.wire import echo, index_of, mapping, string
+from handrail.providers.wire import count, echo, mapping, string
 
 TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 ARGUMENT_DELTAS = frozenset({"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"})
@@ -30,7 +30,7 @@ class ResponsesReader(AnswerReader):
     def payload(self, name: str, payload: Mapping[str, Any]) -> None:
         kind = string(payload.get("type")) or name
         if kind in TEXT_DELTAS:
-            self._words(payload, "text", index_of(payload, "content_index") or 0)
+            self._words(payload, "text", count(payload.get("content_index")) or 0)
         elif kind in ARGUMENT_DELTAS:
             self._words(payload, "tool_use", 0)
         elif kind in REASONING_DELTAS:
@@ -61,7 +61,7 @@ class ResponsesReader(AnswerReader):
 
     def _item_key(self, payload: Mapping[str, Any]) -> int | str:
         item_id = string(payload.get("item_id")) or string(mapping(payload.get("item")).get("id"))
-        index = index_of(payload, "output_index")
+        index = count(payload.get("output_index"))
         if index is None:
             index = self._names.get(item_id)
         if index is None:
@@ -97,7 +97,7 @@ class ResponsesReader(AnswerReader):
         if not text or not isinstance(text, str):
             return
         block = self._block(self._item_key(payload), "thinking")
-        part = f"{index_of(payload, 'summary_index')}/{index_of(payload, 'content_index')}"
+        part = f"{count(payload.get('summary_index'))}/{count(payload.get('content_index'))}"
         if block.parts and block.name != part:
             self.add(block, "\n\n")
         block.name = part

@@ -1,5 +1,6 @@
 """What all readers of answers share: bytes to payloads, payloads to events, and how a call becomes a ToolUse."""
 
+import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -20,7 +21,7 @@ from handrail.conversation.stream import (
 from handrail.errors import EventTooLargeError
 from handrail.http.sse import EventReader
 from handrail.providers.failures import broken, from_payload
-from handrail.providers.wire import arguments, parse, whole_characters
+from handrail.providers.wire import arguments, whole_characters
 
 MAX_ANSWER = 256 * 1024 * 1024
 CUT_REASONS = frozenset({"max_tokens", "length", "model_context_window_exceeded", "incomplete", "model_length"})
@@ -36,11 +37,11 @@ class Block:
 
     __slots__ = ("ended", "extra", "half", "id", "kind", "name", "parts", "raw", "size", "slot")
 
-    def __init__(self, slot: int, kind: BlockKind) -> None:
+    def __init__(self, slot: int, kind: BlockKind, call_id: str, name: str) -> None:
         self.slot = slot
         self.kind = kind
-        self.id = ""
-        self.name = ""
+        self.id = call_id
+        self.name = name
         self.parts: list[str] = []
         self.size = 0
         self.half = ""
@@ -64,18 +65,15 @@ class AnswerReader:
     """
 
     def __init__(
-        self,
-        taken: Collection[str] = (),
-        tools: Collection[str] = (),
-        new_id: Callable[[], str] = new_call_id,
+        self, taken: Collection[str] = (), tools: Collection[str] = (), new_id: Callable[[], str] = new_call_id
     ) -> None:
         self.done = False
         self.announced = False
         self.out: list[StreamEvent] = []
         self.tools = tools
         self._taken = taken
-        self._used: set[str] = set()
         self._new_id = new_id
+        self._used: set[str] = set()
         self._sse = EventReader()
         self._whole: list[bytes] | None = None
         self._sniffed = False
@@ -140,10 +138,8 @@ class AnswerReader:
 
     def open(self, kind: BlockKind, call_id: str = "", name: str = "") -> Block:
         """A new block in the next slot."""
-        block = Block(self._slots, kind)
+        block = Block(self._slots, kind, call_id, name)
         self._slots += 1
-        block.id = call_id
-        block.name = name
         self.out.append(BlockStart(block.slot, kind, call_id, name))
         return block
 
@@ -212,8 +208,7 @@ class AnswerReader:
         return call_id
 
     def _take(self) -> list[StreamEvent]:
-        out = self.out
-        self.out = []
+        out, self.out = self.out, []
         return out
 
     def _sniff(self, data: bytes) -> bool:
@@ -237,7 +232,7 @@ class AnswerReader:
                 self.end_of_events()
                 continue
             try:
-                payload = parse(data)
+                payload = json.loads(data)
             except (ValueError, RecursionError):
                 self._not_json(name, data)
                 continue
@@ -254,7 +249,7 @@ class AnswerReader:
 
     def _read_whole(self, body: bytes) -> None:
         try:
-            payload = parse(body.decode("utf-8-sig", "replace").strip())
+            payload = json.loads(body.decode("utf-8-sig", "replace").strip())
         except (ValueError, RecursionError):
             self.fail(broken("cut", f"the answer is not whole JSON: {body[:200].decode('utf-8', 'replace')!r}"))
             return

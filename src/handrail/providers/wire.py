@@ -15,23 +15,11 @@ def _finite(literal: str) -> float:
     return number
 
 
-_decoder = json.JSONDecoder()
 _strict_decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False)
 _lax_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 EMPTY: Mapping[str, Any] = {}
-
-
-def parse(text: str) -> Any:
-    """The JSON value of a whole event. Raises ValueError."""
-    try:
-        value, end = _decoder.raw_decode(text)
-    except ValueError:
-        return json.loads(text)
-    if end != len(text) and not text[end:].isspace():
-        raise ValueError(f"{text[end : end + 40]!r} follows the JSON value")
-    return value
 
 
 def whole_characters(text: str) -> str:
@@ -75,12 +63,6 @@ def string(value: object) -> str:
 def count(value: object) -> int | None:
     """`value` if it is an integer, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def index_of(payload: Mapping[str, Any], key: str = "index") -> int | None:
-    """The index that an event carries, if any."""
-    index = payload.get(key)
-    return index if isinstance(index, int) else None
 
 
 def arguments(text: str) -> Mapping[str, Any] | str:

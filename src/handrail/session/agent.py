@@ -24,8 +24,10 @@ from handrail.session.answer import Answer, Structured, answer_of
 from handrail.session.arguments import (
     Prompt,
     check_builtin_tools,
+    check_folder,
     check_hooks,
     check_output,
+    check_servers,
     check_tools,
     check_type,
     default_deferral,
@@ -101,15 +103,19 @@ class Agent(Generic[Structured]):
         state_dir: Path | str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        check_type("limits", limits, Limits)
+        check_type("limits", limits, Limits, "Limits(turns=..., dollars=..., tokens=..., seconds=...)")
+        if can_use_tool is not None and not callable(can_use_tool):
+            raise HandrailError(f"can_use_tool is {can_use_tool!r}. Give a function of (tool_name, input, question).")
         options, own_model = split_model(model)
         custom = check_tools(tools)
         spec = SessionSpec(
-            cwd=Path(cwd if cwd is not None else Path.cwd()).absolute(),
+            cwd=check_folder(cwd),
             model=options,
             limits=limits,
             prompt=PromptOptions(SYSTEM_PROMPT if system_prompt is None else system_prompt, context=bool(settings)),
-            tools=ToolOptions(custom, check_builtin_tools(builtin_tools), default_deferral(custom), mcp_servers or {}),
+            tools=ToolOptions(
+                custom, check_builtin_tools(builtin_tools), default_deferral(custom), check_servers(mcp_servers)
+            ),
             flags=settings_flags(settings, mode, allow, ask, deny),
             transcript=transcript_options(session),
             output=check_output(output),

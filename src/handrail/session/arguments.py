@@ -142,8 +142,10 @@ def transcript_options(session: bool | str | None) -> TranscriptOptions:
             return TranscriptOptions(keep=False)
         case True:
             return TranscriptOptions()
-        case _:
+        case str() if session:
             return TranscriptOptions(resume_or_create=session)
+        case _:
+            raise HandrailError(f"session is {session!r}. Give True, False, or the id of a session.")
 
 
 def check_output(output: Any) -> Any:
@@ -155,10 +157,28 @@ def check_output(output: Any) -> Any:
     return output
 
 
-def check_type(name: str, value: object, expected: type) -> None:
+def check_type(name: str, value: object, expected: type, example: str) -> None:
     """Raise if an argument is of another type."""
     if not isinstance(value, expected):
-        raise HandrailError(f"{name} is {value!r}. Give {expected.__name__}(...).")
+        raise HandrailError(f"{name} is {value!r}. Give {example}.")
+
+
+def check_folder(cwd: Path | str | None) -> Path:
+    """The working folder."""
+    folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
+    if not folder.is_dir():
+        raise HandrailError(f"cwd is {str(cwd)!r}, which is not a folder. Give a folder that exists.")
+    return folder
+
+
+def check_servers(servers: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Configurations of MCP servers by name."""
+    given = {} if servers is None else servers
+    example = '{"db": {"command": "uvx", "args": ["db-mcp"]}}'
+    check_type("mcp_servers", given, Mapping, f"configurations by name, for example {example}")
+    for name, config in given.items():
+        check_type(f"mcp_servers[{name!r}]", config, Mapping, f"a configuration as in {example}")
+    return given
 
 
 def variables(env: Mapping[str, str] | None, state_dir: Path | str | None) -> Mapping[str, str]:

@@ -2,13 +2,19 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import Attachment
+from handrail.errors import HandrailError
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.builtin.support import background_tasks
+else:
+    background_tasks = lazy("handrail.builtin.support.background_tasks")
 
 TASKS = "handrail.builtin.support.background_tasks"
 REPL = "handrail.builtin.repl.interpreter"
@@ -19,15 +25,15 @@ MAX_SHOWN = 1_000
 
 def task_attachments(services: Callable[[], ToolServices], *, resumed: bool = False) -> Iterable[Attachment]:
     """What background tasks have to tell the model, also those of a session that is `resumed`."""
-    tasks = _loaded(TASKS) or (import_module(TASKS) if resumed and _had_tasks(services()) else None)
+    tasks = _loaded_module(TASKS) or (background_tasks if resumed and _had_tasks(services()) else None)
     return tasks.tasks_of(services()).attachments() if tasks else ()
 
 
 async def end_tasks(services: Callable[[], ToolServices]) -> None:
     """The session is over: its background tasks end, and its interpreter."""
-    if repl := _loaded(REPL):
+    if repl := _loaded_module(REPL):
         await repl.close_interpreter(services())
-    if tasks := _loaded(TASKS):
+    if tasks := _loaded_module(TASKS):
         await tasks.close_tasks(services())
 
 
@@ -44,33 +50,47 @@ class TaskFacts:
 
 def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]:
     """Tasks of this run whose end the model does not know yet."""
-    tasks = _loaded(TASKS)
+    tasks = _loaded_module(TASKS)
     return tuple(_facts(task) for task in tasks.tasks_of(services()).all() if not task.told) if tasks else ()
+
+
+async def stop_task(services: Callable[[], ToolServices], task_id: str) -> None:
+    """
+    End a background task.
+
+    Raises:
+        HandrailError: there is none of that id.
+    """
+    tasks = _loaded_module(TASKS)
+    task = tasks.tasks_of(services()).get(task_id) if tasks else None
+    if task is None:
+        raise HandrailError(f"There is no background task {task_id!r}.")
+    await task.stop()
 
 
 def running_tasks(services: Callable[[], ToolServices]) -> list[Json]:
     """The tasks that run now, as hooks know them."""
-    tasks = _loaded(TASKS)
+    tasks = _loaded_module(TASKS)
     running = [task for task in tasks.tasks_of(services()).all() if task.status == "running"] if tasks else []
     return [
         {
             "id": task.id,
             "type": KINDS.get(task.kind, task.kind),
             "status": task.status,
-            "description": _clipped(task.description or task.text),
-            "command": _clipped(task.text),
+            "description": _clip(task.description or task.text),
+            "command": _clip(task.text),
         }
         for task in running
     ]
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… [+{len(text) - MAX_SHOWN} chars]"
 
 
 async def task_over(services: Callable[[], ToolServices], task_id: str) -> TaskFacts:
     """The task, when it has ended."""
-    task = _loaded(TASKS).tasks_of(services()).get(task_id)
+    task = _loaded_module(TASKS).tasks_of(services()).get(task_id)
     await task.wait(FOREVER)
     return _facts(task)
 
@@ -83,8 +103,8 @@ def _had_tasks(services: ToolServices) -> bool:
     return (services.state / "tasks").is_dir()
 
 
-def _loaded(name: str) -> Any:
-    """The module, if somebody has loaded it: a thread may be at it right now."""
+def _loaded_module(name: str) -> Any:
+    """The module, if it is loaded; a thread may be loading it right now."""
     module = sys.modules.get(name)
     half_made = module is not None and getattr(module.__spec__, "_initializing", False)
     return None if half_made else module

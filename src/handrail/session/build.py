@@ -1,7 +1,9 @@
 """
 Opens a session: from a specification to living parts, each made by a function that takes what it needs.
 
-    settings -> transcript -> model -> hooks -> rails -> tools -> agents -> conversation -> session
+    settings -> transcript -> hooks -> model -> tools -> agents -> conversation -> session
+
+The gate is opened with the first call that needs it.
 """
 
 import os
@@ -26,13 +28,14 @@ from handrail.records import record
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
+from handrail.session.hook_setup import HookSetup
 from handrail.session.model_options import model_options, thinking_options
 from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
 from handrail.session.session_hooks import SessionHooks
-from handrail.session.session_settings import SessionSettings, open_settings, tool_services
+from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
@@ -45,15 +48,14 @@ from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
-    from handrail.hooks.runner import Hooks
     from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import hooks as hook_settings
     from handrail.session import mcp_servers, slash_files, with_agent
+    from handrail.session import services as session_services
 else:
     gates = lazy("handrail.session.gate")
-    hook_settings = lazy("handrail.session.hooks")
     mcp_servers = lazy("handrail.session.mcp_servers")
+    session_services = lazy("handrail.session.services")
     slash_files = lazy("handrail.session.slash_files")
     structured = lazy("handrail.loop.structured")
     with_agent = lazy("handrail.session.with_agent")
@@ -161,16 +163,16 @@ def _open_parts(base: Foundation) -> Session:
             services=cache(lambda: replace(own_services(), delegate=agents)),
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
-            denied=lambda name, mcp: name in unwanted or settings.denied(name, mcp),
+            denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
             deferral=spec.tools.deferral or deferral_of(env),
             identity=spec.identity,
             request=spec.request,
-            limits=spec.limits,
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
             structured=_structured_output(spec),
         ),
+        spec.limits,
     )
     conversation.config = replace(conversation.config, choose_answer=host.choose_answer)
     return Session(
@@ -217,25 +219,15 @@ def _open_hooks(
     transcript: OpenTranscript | None,
     session_id: str,
 ) -> SessionHooks:
-    def make() -> "Hooks":
-        made = hook_settings.session_hooks(
-            settings.loaded,
-            spec.cwd,
-            host.hooks,
-            session_id=session_id,
-            transcript=str(transcript.path) if transcript else "",
-        )
-        if host.gate is None:
-            made.mode = lambda: settings.mode
-        if transcript is not None:
-            made.on_title = transcript.writer.set_title
-        return made
-
-    hooks = SessionHooks(settings, make, host.on_warning)
-    settings.on_change.insert(0, hooks.reload)
-    if settings.loaded.hooks or host.hooks:
-        hooks.load()
-    return hooks
+    setup = HookSetup(
+        spec.cwd,
+        host.hooks,
+        session_id,
+        str(transcript.path) if transcript else "",
+        mode=str if host.gate else lambda: settings.mode,
+        on_title=transcript.writer.set_title if transcript else str,
+    )
+    return SessionHooks(settings, setup, host.on_warning)
 
 
 def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:
@@ -254,7 +246,7 @@ def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) 
 
 
 def _open_services(settings: SessionSettings, session_id: str, hooks: SessionHooks) -> ToolServices:
-    services = tool_services(settings, session_id)
+    services = session_services.tool_services(settings, session_id)
     if (file := hooks.env_file) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file
@@ -266,7 +258,8 @@ def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSetting
     others = {} if spec.tools.strict_mcp else settings.loaded.settings.servers
     if not given and not others:
         return None
-    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, settings.refuses_server)
+    refused = mcp_servers.refused_by(settings)
+    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, refused)
     servers.add(given, "dynamic")
     servers.add(others, "project")
     return servers

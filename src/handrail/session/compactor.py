@@ -67,7 +67,7 @@ class Compactor:
         model refused the request as too long. `instructions` say what matters in a summary.
         """
         window = self._window(model)
-        used = self._used(messages, tokens)
+        used = self._used_tokens(messages, tokens)
         wanted = "full" if forced else needed_action(used, window, self._policy)
         if wanted == "none":
             return None
@@ -88,13 +88,13 @@ class Compactor:
         self._failed_at = used if after is None else 0.0
         return None if after is None else Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
 
-    def _used(self, messages: Sequence[Message], tokens: int) -> int:
+    def _used_tokens(self, messages: Sequence[Message], tokens: int) -> int:
         """What the next request will fill of the window: what is known of the last one, and what was added since."""
-        estimated = self._estimated(messages)
+        estimated = self._estimate_all(messages)
         known = tokens + estimate(newest(messages))
         return known if tokens and known * UNBELIEVABLE > estimated else estimated
 
-    def _estimated(self, messages: Sequence[Message]) -> int:
+    def _estimate_all(self, messages: Sequence[Message]) -> int:
         """About what they fill. Every message is looked at once, however long the conversation is."""
         before, count, tokens = self._counted
         if messages is not before:

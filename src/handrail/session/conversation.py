@@ -40,9 +40,11 @@ class Conversation:
         if self._found:
             state.catalog.activate(self._found)
         if hooks is not None and state.context.agent.is_main:
-            hooks.on_late_message = state.mailbox.news.append
-            hooks.on_context = partial(_post_note, state.mailbox)
-            hooks.on_wake = partial(_post_note, state.mailbox, wakes=True)
+            hooks.listen(
+                on_wake=partial(_post_note, state.mailbox, wakes=True),
+                on_context=partial(_post_note, state.mailbox),
+                on_late_message=state.mailbox.news.append,
+            )
 
     @property
     def messages(self) -> Sequence[Message]:

@@ -2,16 +2,21 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from handrail.dispatch.call_hooks import CallHooks
 from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.results import NOTHING
 from handrail.hooks.runner import Hooks
-from handrail.hooks.specs import HookCallback, HookSource
+from handrail.hooks.specs import HookSource
 from handrail.records import record
+from handrail.session.hook_setup import HookSetup
 from handrail.session.load_settings import LoadedSettings
 from handrail.session.state_folder import state_folder
+
+__all__ = ["NOTHING", "CallHooks", "hook_options", "in_order", "open_hooks", "reload_hooks", "sources_of"]
 
 # Of several hooks that rewrite one input the last counts: nearer files come after farther ones, the policy last of all.
 ORDER = ("user", "plugin", "project", "local", "skill", "flag", "session", "callback", "policy")
@@ -45,31 +50,22 @@ def _rank(name: str) -> int:
     return ORDER.index(kind) if kind in ORDER else 0
 
 
-def session_hooks(
-    loaded: LoadedSettings,
-    project: Path,
-    given: Hooks | Mapping[str, Sequence[HookCallback]],
-    *,
-    session_id: str,
-    transcript: str,
-) -> Hooks:
+def open_hooks(loaded: LoadedSettings, setup: HookSetup) -> Hooks:
     """The hooks that the settings of a session name, and those that the program around it gives."""
     env, options = loaded.env, hook_options(loaded)
-    if isinstance(given, Hooks):
-        if given.environment.folder is None:
-            given.environment = replace(given.environment, folder=hook_folder(env))
-        given.reload(in_order(sources_of(loaded)))
-        return given
-    environment = HookEnvironment(
-        env,
-        str(project),
-        session_id=session_id,
-        transcript=transcript,
-        folder=hook_folder(env),
-        urls=options.urls,
-        variables=options.variables,
-    )
-    hooks = Hooks(callbacks=given, environment=environment, strict=options.strict)
+    hooks = setup.given if isinstance(setup.given, Hooks) else Hooks(callbacks=setup.given, strict=options.strict)
+    if hooks is not setup.given:
+        hooks.environment = HookEnvironment(
+            env,
+            str(setup.project),
+            session_id=setup.session_id,
+            transcript=setup.transcript,
+            urls=options.urls,
+            variables=options.variables,
+        )
+    if hooks.environment.folder is None:
+        hooks.environment = replace(hooks.environment, folder=hook_folder(env))
+    hooks.mode, hooks.on_title = setup.mode, setup.on_title
     hooks.reload(in_order(sources_of(loaded)))
     return hooks
 

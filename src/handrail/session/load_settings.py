@@ -17,10 +17,14 @@ from handrail.config.places import SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import Settings
 from handrail.errors import SettingsError
+from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
+    from handrail.config import load as settings_loader
     from handrail.config.managed import PolicySource
+else:
+    settings_loader = lazy("handrail.config.load")  # only users with settings files pay for it
 
 BYPASS = "bypassPermissions"
 BEYOND_DEFAULT = ("acceptEdits", "auto", BYPASS)
@@ -90,11 +94,11 @@ def load(
     Raises:
         SettingsError: policy or a flag cannot be used; nothing may run.
     """
-    settings = gathered(places, env, asked, policies, before, frozen_sources=frozen_sources)
+    settings = gather_settings(places, env, asked, policies, before, frozen_sources=frozen_sources)
     return loaded_from(settings, places, env, asked, starting=before is None)
 
 
-def gathered(
+def gather_settings(
     places: SettingsPlaces,
     env: Mapping[str, str],
     asked: SettingsFlags,
@@ -104,9 +108,9 @@ def gathered(
     frozen_sources: frozenset[str] = frozenset(),
 ) -> Settings:
     """The settings that count, from all files."""
-    from handrail.config.load import load_settings  # noqa: PLC0415  # who has no settings files does not pay for it
-
-    return load_settings(places, env, asked, policies=policies, before=before, frozen_sources=frozen_sources)
+    return settings_loader.load_settings(
+        places, env, asked, policies=policies, before=before, frozen_sources=frozen_sources
+    )
 
 
 def loaded_from(
@@ -150,7 +154,7 @@ def mode_of(
 
 
 def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
-    """Why nobody may bypass permissions here; empty if they may."""
+    """Why permissions cannot be bypassed here; empty if they can."""
     if settings.get("permissions", "disableBypassPermissionsMode") == "disable":
         return "disableBypassPermissionsMode is set in the settings."
     if os.geteuid() == 0 and env.get("IS_SANDBOX") != "1":

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from handrail.config.server_lists import refusal_reason
 from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError, McpError
 from handrail.mcp.peer import ExchangePeer, Message, Peer
@@ -18,6 +19,7 @@ from handrail.mcp.server import Server, connect
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import McpTool, tools_of
 from handrail.permissions.rules import server_name
+from handrail.session.session_settings import SessionSettings
 from handrail.tools.context import McpResource
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
@@ -27,6 +29,11 @@ Carry = Callable[[str, Message], Awaitable[Message]]
 """Brings a message to a server of that name in the program that drives us, and its answer back."""
 Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
 """Why a server of that name may not be used, by its configuration as written and as used; empty if it may."""
+
+
+def refused_by(settings: SessionSettings) -> Refuses:
+    """Asks the lists of servers in the settings as they are at the time."""
+    return lambda name, forms: refusal_reason(settings.loaded.settings, name, forms)
 
 
 class Connection:
@@ -116,7 +123,7 @@ class Servers:
         Raises:
             HandrailError: there is no such server, or it cannot be reached.
         """
-        connection = self._known(name)
+        connection = self._find(name)
         await self._let_go(connection)
         connection.status = "pending"
         await self._connect(connection)
@@ -125,7 +132,7 @@ class Servers:
 
     async def toggle(self, name: str, *, enabled: bool) -> None:
         """Switch a server off or on again."""
-        connection = self._known(name)
+        connection = self._find(name)
         if not enabled:
             await self._let_go(connection)
             connection.status = "disabled"
@@ -134,7 +141,7 @@ class Servers:
 
     async def ask(self, name: str, tool: str, given: Mapping[str, Any]) -> str:
         """The text that a tool answers, outside of any conversation; empty if it cannot be asked."""
-        server = self._known(name).server
+        server = self._find(name).server
         if server is None:
             return ""
         try:
@@ -147,7 +154,7 @@ class Servers:
         """End all connections."""
         await asyncio.gather(*map(self._let_go, self._connections.values()))
 
-    def _known(self, name: str) -> Connection:
+    def _find(self, name: str) -> Connection:
         if name not in self._connections:
             raise HandrailError(
                 f"There is no MCP server {name!r}. There are: {', '.join(self._connections) or 'none'}."
@@ -195,7 +202,7 @@ class Servers:
                 used = forms[-1]
                 given = {key: str(value) for key, value in (config.get("env") or {}).items()}
                 env = {**self._env, "CLAUDE_PROJECT_DIR": self._cwd, "HANDRAIL_PROJECT_DIR": self._cwd}
-                env |= {key: self._filled(value) for key, value in given.items()}
+                env |= {key: self._expand_variables(value) for key, value in given.items()}
                 return await StdioPeer.start(name, [used["command"], *used["args"]], env, self._cwd)
             case "stdio":
                 raise McpError("it has no command. Servers with a url need a type: http, sse or ws.")
@@ -205,11 +212,13 @@ class Servers:
     def _forms(self, connection: Connection) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The configuration as it is written, and as it is used: with the values of variables."""
         config = connection.config
-        used = {key: self._filled(config[key]) for key in ("command", "url") if isinstance(config.get(key), str)}
-        args = [self._filled(str(word)) for word in config.get("args") or ()]
+        used = {
+            key: self._expand_variables(config[key]) for key in ("command", "url") if isinstance(config.get(key), str)
+        }
+        args = [self._expand_variables(str(word)) for word in config.get("args") or ()]
         return config, {**config, **used, "args": args}
 
-    def _filled(self, text: str) -> str:
+    def _expand_variables(self, text: str) -> str:
         """`${NAME}` and `${NAME:-default}` from the environment; what is not set stays as it is."""
         return VARIABLE.sub(lambda found: self._env.get(found["name"], found["default"] or found[0]), text)
 

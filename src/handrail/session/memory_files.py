@@ -2,7 +2,7 @@
 Finds and reads memory files: AGENTS.md and CLAUDE.md of the policy, the user and every folder down to the working one.
 
 What cannot be read is reported, and never stops a run. A project's file reaches no further than its own tree: a link or
-an import that leaves it, or leads to what holds secrets by its name, is read only after somebody approved that file.
+an import that leaves it, or leads to what holds secrets by its name, is read only after the user approved that file.
 """
 
 import codecs
@@ -26,7 +26,7 @@ from handrail.loop.memory import (
     split_front_matter,
     within,
 )
-from handrail.session.environment import repository_of
+from handrail.session.environment import has_secret_name, repository_of
 
 PROJECT_NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
 ORDINARY_NAMES = frozenset(("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md"))
@@ -250,9 +250,7 @@ def _secret_name(path: Path) -> bool:
     """Whether a path below a project says that it holds secrets, so that reading it is asked for."""
     if path.name in ORDINARY_NAMES:
         return False
-    from handrail.shell.secrets import secret  # noqa: PLC0415  # most projects have no other file
-
-    return secret(f"/{path}")
+    return has_secret_name(str(path))
 
 
 def _trustworthy(path: Path) -> bool:

@@ -19,12 +19,10 @@ from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.conversation.redact import Redactor
-    from handrail.http import client as http_client
     from handrail.providers.cassette import opening as cassettes
     from handrail.providers.cassette import record as recording
     from handrail.providers.cassette.normalize import Normalizer
 else:
-    http_client = lazy("handrail.http.client")
     cassettes = lazy("handrail.providers.cassette.opening")
     recording = lazy("handrail.providers.cassette.record")
 
@@ -77,20 +75,19 @@ def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | Non
     if tape is not None and tape.replay:
         replayer = cassettes.open_replayer(tape.replay, _normalizer(tape, env))
         provider = cassettes.open_replayed_provider(replayer, options)
-        return _chosen(provider, cassettes.replayed_choice(replayer.cassette, options).model)
+        return _wrap_provider(provider, cassettes.replayed_choice(replayer.cassette, options).model)
     choice = choose(options, env)
     if tape is None or not tape.record:
-        return _chosen(open_provider(choice, env), choice.model)
-    client = http_client.HttpClient(env)
-    recorder = recording.Recorder(client, tape.record, _normalizer(tape, env), timed=True)
-    return _chosen(open_provider(choice, env, recorder), choice.model)
+        return _wrap_provider(open_provider(choice, env), choice.model)
+    recorder = recording.open_recorder(tape.record, _normalizer(tape, env), env)
+    return _wrap_provider(open_provider(choice, env, recorder), choice.model)
 
 
 def _normalizer(tape: Tape, env: Mapping[str, str]) -> "Normalizer":
     return cassettes.session_normalizer(tape.cwd, env, redactor=tape.redactor)
 
 
-def _chosen(provider: Provider, name: str) -> ChosenModel:
+def _wrap_provider(provider: Provider, name: str) -> ChosenModel:
     return ChosenModel(provider, name, cost_for(name), provider.aclose)
 
 

@@ -59,7 +59,6 @@ class ConversationSpec:
     deferral: Deferral = Deferral()
     identity: AgentIdentity = AgentIdentity()
     request: RequestOptions = RequestOptions()
-    limits: Limits = NO_LIMITS
     context: SessionContext | None = None
     transcript: OpenTranscript | None = None
     history: Sequence[Message] = ()
@@ -67,7 +66,7 @@ class ConversationSpec:
     structured: StructuredOutput | None = None
 
 
-def open_conversation(parts: SharedParts, spec: ConversationSpec) -> Conversation:
+def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits = NO_LIMITS) -> Conversation:
     """A conversation with its tools and its history, ready for a first prompt."""
     settings, identity, transcript = parts.settings, spec.identity, spec.transcript
     catalog = make_catalog(
@@ -114,7 +113,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec) -> Conversatio
         options=spec.request,
         rails=parts.rails,
         scheduling=parts.scheduling,
-        limits=spec.limits,
+        limits=limits,
         cost=spec.model.cost,
         first_attachments=partial(_first_attachments, spec.context),
         attach=partial(_attachments, spec, resumed),

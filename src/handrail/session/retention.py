@@ -1,4 +1,4 @@
-"""Deleting what nobody used for a long time: sessions and what belongs to them. Once a day, after the work, briefly."""
+"""Deletes sessions that were not used for a long time, with all that belongs to them: once a day, and briefly."""
 
 import os
 import time

@@ -1,8 +1,8 @@
 """Rules that people agree to while a session runs, kept in the settings."""
 
-from importlib import import_module
 from typing import Protocol
 
+from handrail.config.persist import is_written_in, persist
 from handrail.config.places import SettingsPlaces
 from handrail.session.load_settings import LoadedSettings
 from handrail.tools.permission import Update
@@ -10,7 +10,7 @@ from handrail.tools.permission import Update
 SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}
 
 
-class Settled(Protocol):
+class GoverningSettings(Protocol):
     """The settings of a running session, as `SessionSettings` has them."""
 
     places: SettingsPlaces
@@ -20,26 +20,26 @@ class Settled(Protocol):
 class RuleWriter:
     """Writes a change of permissions to the file it is meant for (a `dispatch.approval.question.Persist`)."""
 
-    def __init__(self, live: Settled) -> None:
-        self._live = live
+    def __init__(self, settings: GoverningSettings) -> None:
+        self._settings = settings
 
     def where(self, destination: str) -> str:
         """The file of a destination, as people should read it."""
         source = SOURCES.get(destination)
-        return self._live.places.file(source).shown if source else "this session"
+        return self._settings.places.file(source).shown if source else "this session"
 
     def holds(self, update: Update) -> bool:
         """Whether what an update added is still written in its file, trusted or not."""
         source = SOURCES.get(str(update.get("destination")))
-        files = [layer.document for layer in self._live.loaded.settings.layers if layer.source == source]
+        files = [layer.document for layer in self._settings.loaded.settings.layers if layer.source == source]
         section = next((each.values for each in files if each.file.family == "handrail"), {}).get("permissions", {})
-        return bool(import_module("handrail.config.persist").is_written_in(update, section))
+        return is_written_in(update, section)
 
     def refuses(self, update: Update) -> str:
         """Why a change may not be made at all; empty if it may."""
         kind = update.get("type")
         widens = kind == "addDirectories" or (update.get("behavior") == "allow" and kind != "removeRules")
-        only_managed = self._live.loaded.managed_rules_only and widens
+        only_managed = self._settings.loaded.managed_rules_only and widens
         return "policy allows no allow rules and folders but its own" if only_managed else ""
 
     def persist(self, update: Update) -> None:
@@ -49,4 +49,4 @@ class RuleWriter:
         Raises:
             SettingsError: it could not be written.
         """
-        import_module("handrail.config.persist").persist(update, self._live.places)
+        persist(update, self._settings.places)

@@ -13,34 +13,29 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
-from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.providers.cost import price_table
-from handrail.session.background import end_tasks
+from handrail.session.background import end_tasks, stop_task
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.retention import tidy
 from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
-from handrail.session.usage import UsageMeter
+from handrail.session.usage import SessionUsage
 from handrail.tools.stub import fetch
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
-    from handrail.builtin.support import background_tasks
-    from handrail.files import restore, undo
-    from handrail.session import mcp_servers, retention, slash_commands, slash_files, subagents
+    from handrail.files import restore
+    from handrail.session import mcp_servers, slash_commands, subagents
 else:
-    background_tasks = lazy("handrail.builtin.support.background_tasks")
     restore = lazy("handrail.files.restore")
-    undo = lazy("handrail.files.undo")
-    retention = lazy("handrail.session.retention")
     slash_commands = lazy("handrail.session.slash_commands")
-    slash_files = lazy("handrail.session.slash_files")
 
 WARM_UP_DELAY = 0.05
 """By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
@@ -74,7 +69,7 @@ class Session:
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self.usage = UsageMeter(self.conversation)
+        self.usage = SessionUsage(self.conversation)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
@@ -125,7 +120,7 @@ class Session:
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
         sources, env = self.settings.flags.instruction_sources, self.settings.loaded.env
-        return slash_commands.SlashCommands(self, slash_files.find_commands(self.spec.cwd, env, sources))
+        return slash_commands.open_commands(self, self.spec.cwd, env, sources)
 
     # What may change
 
@@ -193,7 +188,7 @@ class Session:
         servers = self.servers.status() if self.servers else ()
         return {
             "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
-            "slash_commands": list(self.commands.listed()) if self.spec.slash_commands else [],
+            "slash_commands": list(self.commands.by_name()) if self.spec.slash_commands else [],
             "agents": list(self.agents.definitions()),
             "permissionMode": self.mode,
             "apiKeySource": self.key_source,
@@ -231,12 +226,8 @@ class Session:
         Raises:
             HandrailError: there is no such task.
         """
-        if self.agents.stop(task_id):
-            return
-        task = background_tasks.tasks_of(self.services()).get(task_id)
-        if task is None:
-            raise HandrailError(f"There is no background task {task_id!r}.")
-        await task.stop()
+        if not self.agents.stop(task_id):
+            await stop_task(self.services, task_id)
 
     def rewind(self, message_id: str) -> dict[str, Any]:
         """
@@ -246,7 +237,7 @@ class Session:
             HandrailError: the message is not known, or a file was changed since by another program.
         """
         folder = undo_folder(self.settings.loaded.env) / self.id
-        done = restore.go_back(folder, restore.number_of(undo.read(folder), message_id))
+        done = restore.go_back_to_message(folder, message_id)
         return {"restored": list(done.restored)}
 
     async def aclose(self) -> None:
@@ -254,7 +245,7 @@ class Session:
         await self.disconnect()
         if self.transcript is not None:
             self.transcript.writer.close()
-            retention.tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+            tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""

@@ -11,24 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import NO_ANSWER, CallRequest, HookAnswer
+from handrail.dispatch.gate import NO_ANSWER, HookAnswer
 from handrail.hooks.news import HookNews, OnNews, ignore
 from handrail.lazy import lazy
+from handrail.session.hook_setup import HookSetup
 from handrail.session.session_settings import SessionSettings
-from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Allow, Deny, Update
+from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
-    from handrail.dispatch import call_hooks
     from handrail.dispatch.call_hooks import CallHooks
-    from handrail.hooks import results
+    from handrail.hooks.results import HookResult
     from handrail.hooks.runner import Hooks
     from handrail.session import hooks as hook_settings
 else:
-    call_hooks = lazy("handrail.dispatch.call_hooks")
-    results = lazy("handrail.hooks.results")
     hook_settings = lazy("handrail.session.hooks")
 
 ROUNDS = 8
@@ -37,23 +35,22 @@ RESTLESS = "The {} settings change each time that hooks are asked about them. Th
 
 
 class SessionHooks:
-    """Follows the settings. `open_hooks` opens the hooks as soon as there are some; `now` are those there are."""
+    """Follows the settings: opens the hooks as soon as there are some. `now` are those there are."""
 
-    def __init__(
-        self, settings: SessionSettings, open_hooks: "Callable[[], Hooks]", on_warning: Callable[[str], None]
-    ) -> None:
+    def __init__(self, settings: SessionSettings, setup: HookSetup, on_warning: Callable[[str], None]) -> None:
         self.now: Hooks | None = None
-        self.on_wake: OnNews = ignore
-        self.on_context: OnNews = ignore
-        self.on_late_message: OnNews = ignore
+        self._listeners: tuple[OnNews, OnNews, OnNews] = (ignore, ignore, ignore)
         self._calls: CallHooks | None = None
         self._settings = settings
-        self._open_hooks = open_hooks
+        self._setup = setup
         self._on_warning = on_warning
         self._known: frozenset[str] = frozenset()
         self._announcements: list[str] = []
         self._lock = asyncio.Lock()
         settings.confirm_change = lambda: self.wants("ConfigChange")
+        settings.on_change.insert(0, self.reload)
+        if settings.loaded.hooks or setup.given:
+            self.load()
 
     @property
     def env_file(self) -> Path | None:
@@ -65,12 +62,18 @@ class SessionHooks:
         folder = None if self.now is None else self.now.environment.folder
         return () if folder is None else (folder,)
 
+    def listen(self, on_wake: OnNews, on_context: OnNews, on_late_message: OnNews) -> None:
+        """Have these called with what background hooks say; see `Hooks` for what each is about."""
+        self._listeners = (on_wake, on_context, on_late_message)
+        if self.now is not None:
+            self.now.on_wake, self.now.on_context, self.now.on_late_message = self._listeners
+
     def load(self) -> None:
         """Load the hooks that the settings name now."""
         if self.now is None:
-            self.now = self._open_hooks()
-            self.now.on_wake, self.now.on_context, self.now.on_late_message = self._wake, self._remark, self._later
-            self._calls = call_hooks.CallHooks(self.now)
+            self.now = hook_settings.open_hooks(self._settings.loaded, self._setup)
+            self.now.on_wake, self.now.on_context, self.now.on_late_message = self._listeners
+            self._calls = hook_settings.CallHooks(self.now)
         else:
             hook_settings.reload_hooks(self.now, self._settings.loaded)
         problems = [str(problem) for problem in self.now.problems]
@@ -78,15 +81,6 @@ class SessionHooks:
             if problem not in self._known:
                 self._on_warning(problem)
         self._known = frozenset(problems)
-
-    def _wake(self, news: HookNews) -> None:
-        self.on_wake(news)
-
-    def _remark(self, news: HookNews) -> None:
-        self.on_context(news)
-
-    def _later(self, news: HookNews) -> None:
-        self.on_late_message(news)
 
     def reload(self, source: str) -> None:
         """Follow a change of settings. It may be called in a thread, for tools look too."""
@@ -129,17 +123,23 @@ class SessionHooks:
         return self.now is not None and self.now.wants(*events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
-    ) -> "results.HookResult":
+        self,
+        event: str,
+        fields: Json,
+        run: RunContext,
+        *,
+        request: CallRequest | None = None,
+        on_news: OnNews = ignore,
+    ) -> "HookResult":
         """Ask the hooks that this concerns."""
         if self._settings.waiting or self._announcements:
             await self._ask_about_changes(run, on_news)
         if self.now is None:
-            return results.NOTHING
-        return await self.now.fire(event, fields, run, use=use, on_news=on_news)
+            return hook_settings.NOTHING
+        return await self.now.fire(event, fields, run, request=request, on_news=on_news)
 
     def announce(self, event: str, fields: Json, run: RunContext) -> None:
-        """OnNews hooks of something without waiting for them."""
+        """Run hooks for something that they cannot change, in the background."""
         if self.now is not None:
             self.now.announce(event, fields, run)
 

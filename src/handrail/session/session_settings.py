@@ -4,54 +4,30 @@ The settings of a running session: the policy they make, what a person agrees to
 A start only reads and merges files. Rules are parsed, and lines counted, when the first call has to be decided.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from handrail.builtin.services import ToolServices, usual_quota
-from handrail.config.execution import features_of, unknown_features
+from handrail.config.execution import unknown_features
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import SettingsPlaces, places_for
-from handrail.config.snapshot import NO_SETTINGS, Settings
+from handrail.config.snapshot import NO_SETTINGS
 from handrail.config.watch import SettingsWatch
 from handrail.errors import HandrailError, SettingsError
 from handrail.lazy import lazy
-from handrail.session.load_settings import LoadedSettings, gathered, load, loaded_from
-from handrail.session.sandbox import make_sandbox
-from handrail.session.state_folder import default_services
+from handrail.session.load_settings import LoadedSettings, gather_settings, load, loaded_from
 from handrail.tools.tool import McpInfo
 
 if TYPE_CHECKING:
-    from handrail.config import needs_trust, server_lists
+    from handrail.config import needs_trust
     from handrail.config.managed import PolicySource
-    from handrail.dispatch.approval import live
     from handrail.dispatch.approval.live import LivePolicy
-    from handrail.permissions import hidden_files, rules
-    from handrail.permissions import policy as policies
     from handrail.permissions.policy import Policy
-    from handrail.permissions.rules import Behaviour, Rule, RuleProblem
-    from handrail.session import rule_writer
+    from handrail.session import settings_policy
 else:
     needs_trust = lazy("handrail.config.needs_trust")
-    server_lists = lazy("handrail.config.server_lists")
-    live = lazy("handrail.dispatch.approval.live")
-    hidden_files = lazy("handrail.permissions.hidden_files")
-    policies = lazy("handrail.permissions.policy")
-    rules = lazy("handrail.permissions.rules")
-    rule_writer = lazy("handrail.session.rule_writer")
-
-
-def build_policy(loaded: LoadedSettings, given: SettingsFlags, places: SettingsPlaces) -> "Policy":
-    """The rules of all sources with file and line, the mode and the folders, as one snapshot."""
-    modes = policies.ModeAvailability(
-        bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available
-    )
-    empty = policies.Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
-    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *_scripts(loaded, places))
-    return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, given))
+    settings_policy = lazy("handrail.session.settings_policy")
 
 
 def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
@@ -60,43 +36,6 @@ def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
     if any(value.get(key) for value in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
         for value in values:
             yield from needs_trust.files_named([value.get(key) for key in needs_trust.RUNS], places.cwd)
-
-
-def _rules(loaded: LoadedSettings, flags: SettingsFlags) -> "list[Rule | RuleProblem]":
-    behaviour, parse = rules.Behaviour, rules.parse_rule
-    found: list[Rule | RuleProblem] = []
-    managed_only = loaded.managed_rules_only
-    for layer in loaded.settings.layers:
-        file, section = layer.document.file, layer.values.get("permissions", {})
-        for kind in behaviour:
-            if kind is behaviour.ALLOW and managed_only and layer.source != "policy":
-                continue
-            texts = section.get(kind.value, ())
-            lines = layer.document.lines(("permissions", kind.value)) if texts else []
-            lines += [0] * (len(texts) - len(lines))
-            found += [
-                parse(text, kind, rules.RuleSource(layer.source, file.shown, line, file.folder))
-                for text, line in zip(texts, lines, strict=False)
-            ]
-    given: list[tuple[Behaviour, Sequence[str]]] = [(behaviour.DENY, flags.disallowed), (behaviour.ASK, flags.ask)]
-    if flags.flags_widen and not managed_only and not loaded.settings.doubtful:
-        given.append((behaviour.ALLOW, flags.allowed))
-    for kind, words in given:
-        found += [parse(text, kind, rules.RuleSource("cli")) for word in words for text in rules.split_rules(word)]
-    return found
-
-
-def rule_note(problem: "RuleProblem", settings: Settings) -> str:
-    """What is wrong with a rule, where: `settings.json:12: permissions.allow[2] is 'Bash(' - ...`."""
-    source = problem.source
-    for layer in settings.layers:
-        section = layer.values.get("permissions", {}) if layer.document.file.shown == source.file else {}
-        for kind in ("deny", "ask", "allow"):
-            if problem.text in section.get(kind, ()):
-                at = section[kind].index(problem.text)
-                what = f"permissions.{kind}[{at}] is {problem.text!r} - {problem.message}. It matches nothing."
-                return f"{source.file}:{source.line}: {what}"
-    return f"{source}: {problem.text!r} - {problem.message}. It matches nothing."
 
 
 def removes_tool(rule: str) -> bool:
@@ -129,7 +68,7 @@ class SessionSettings:
         """Called after each change with its source. Tools look for changes too, in their threads."""
         self._watch = SettingsWatch(places, flags)
         nothing = self._watch.empty and not flags.settings and not self._policies
-        settings = NO_SETTINGS if nothing else gathered(places, env, flags, self._policies, None)
+        settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies, None)
         self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))
         self.confirm_change: Callable[[], bool] = bool
@@ -176,7 +115,7 @@ class SessionSettings:
 
     @staticmethod
     def may_refuse(source: str) -> bool:
-        """Whether a change of this source can be refused: nobody stands above policy, or keeps trust from going."""
+        """Whether a hook can refuse a change of this source: policy and lost trust always count."""
         return source not in ("policy", "trust")
 
     def policy(self) -> "Policy":
@@ -186,9 +125,7 @@ class SessionSettings:
     def in_force(self) -> "LivePolicy":
         """What gives the policy in force, and takes changes of it."""
         if self._in_force is None:
-            # where no settings files count, none is written: what a person agrees to holds for the session
-            writer = rule_writer.RuleWriter(self) if self.flags.sources else None
-            self._in_force = live.LivePolicy(self._of_files, writer)
+            self._in_force = settings_policy.live_policy(self._of_files, self, writes=bool(self.flags.sources))
         return self._in_force
 
     def _of_files(self) -> "Policy":
@@ -197,7 +134,7 @@ class SessionSettings:
         else:
             self.look()
         if self._built is None:
-            self._built = build_policy(self.loaded, self.flags, self.places)
+            self._built = self._build_policy(self.loaded)
             self._tell_problems(self._built, set())
         return self._built
 
@@ -221,20 +158,20 @@ class SessionSettings:
             raise HandrailError(f"The mode {mode!r} cannot be entered here; {policy.mode!r} stays.")
         return policy.mode
 
+    def _build_policy(self, loaded: LoadedSettings) -> "Policy":
+        scripts = _scripts(loaded, self.places)
+        return settings_policy.build_policy(loaded, self.flags, self.places, scripts)
+
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""
         return self._in_force.last.working_dirs if self._in_force else self.loaded.folders
 
-    def denied(self, name: str, mcp: McpInfo | None) -> bool:
+    def denies_tool(self, name: str, mcp: McpInfo | None) -> bool:
         """Whether a deny rule takes the tool away. The permission language is only loaded if there is such a rule."""
         rules = self.loaded.settings.get("permissions", "deny") or ()
         if not self.flags.disallowed and not any(map(removes_tool, rules)):
             return False
         return self.policy().denies_tool(name, mcp)
-
-    def refuses_server(self, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
-        """Why an MCP server may not be used; empty if it may."""
-        return server_lists.refusal_reason(self.loaded.settings, name, forms)
 
     def _reload(self, changed: tuple[str, ...]) -> None:
         self._watch = SettingsWatch(self.places, self.flags)  # there may be new drop-ins to look at
@@ -259,7 +196,7 @@ class SessionSettings:
                 self._on_warning(note)
         if self._built:
             known = {problem.text for problem in self._built.problems}
-            self._built = build_policy(loaded, self.flags, self.places)
+            self._built = self._build_policy(loaded)
             self._tell_problems(self._built, known)
         for source in changed:
             for listener in self.on_change:
@@ -268,40 +205,7 @@ class SessionSettings:
     def _tell_problems(self, policy: "Policy", known: set[str]) -> None:
         for problem in policy.problems:
             if problem.text not in known:
-                self._on_warning(rule_note(problem, self.loaded.settings))
-
-
-def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServices:
-    """What tools are given: the variables of the settings, and the working folders as they are at the time."""
-    services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
-    return replace(
-        services,
-        home=settings.places.home,
-        working_dirs=settings.folders,
-        hidden=_hidden_files(settings.policy),
-        sandbox=make_sandbox(settings, services.state),
-        background="background" in features_of(settings.loaded.settings, settings.loaded.env),
-        output_quota=partial(_output_quota, settings),
-    )
-
-
-def _output_quota(settings: SessionSettings) -> int:
-    """How many bytes of output a command may write now."""
-    quota: int | None = settings.loaded.settings.get("commandOutputQuota")
-    return usual_quota() if quota is None else quota
-
-
-def _hidden_files(policy: "Callable[[], Policy]") -> Callable[[str], bool]:
-    """Whether a search leaves out the file at a real path, by the policy in force."""
-    known: list[tuple[Policy, Callable[[str], bool]]] = []
-
-    def is_hidden(path: str) -> bool:
-        now = policy()
-        if not known or known[0][0] is not now:
-            known[:] = [(now, hidden_files.hidden_file_check(now))]
-        return known[0][1](path)
-
-    return is_hidden
+                self._on_warning(settings_policy.rule_note(problem, self.loaded.settings))
 
 
 def open_settings(

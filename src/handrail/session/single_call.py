@@ -4,29 +4,23 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from handrail.config.execution import features_of, result_limits
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
-from handrail.lazy import lazy
 from handrail.session.background import end_tasks
 from handrail.session.gate import open_gate
+from handrail.session.hook_setup import HookSetup
 from handrail.session.redactor import redactor_for
+from handrail.session.services import tool_services
 from handrail.session.session_hooks import SessionHooks
-from handrail.session.session_settings import open_settings, tool_services
+from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import result_store, state_folder
 from handrail.session.tools import make_catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
-
-if TYPE_CHECKING:
-    from handrail.hooks.runner import Hooks
-    from handrail.session import hooks as hook_settings
-else:
-    hook_settings = lazy("handrail.session.hooks")
 
 
 async def call_tool(
@@ -49,16 +43,9 @@ async def call_tool(
     variables = settings.loaded.env
     services = cache(partial(tool_services, settings))
     features = features_of(settings.loaded.settings, variables) - {"agents"}  # there is no model to run them
-    catalog = make_catalog(variables=variables, denied=settings.denied, services=services, features=features)
+    catalog = make_catalog(variables=variables, denied=settings.denies_tool, services=services, features=features)
     results = result_store(variables, result_limits(settings.loaded.settings, variables))
-
-    def open_hooks() -> "Hooks":
-        name = results.folder.name
-        return hook_settings.session_hooks(settings.loaded, cwd, {}, session_id=name, transcript="")
-
-    hooks = SessionHooks(settings, open_hooks, on_warning)
-    if settings.loaded.hooks:
-        hooks.load()
+    hooks = SessionHooks(settings, HookSetup(cwd, session_id=results.folder.name), on_warning)
     rails = Rails(open_gate(settings, redactor=redactor_for(variables)), hooks)
     try:
         run = RunContext(cwd, undo=lambda: services().undo)

@@ -17,7 +17,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.files.frontmatter import parse_frontmatter
 from handrail.loop.run_hooks import Expansion
 from handrail.records import record
-from handrail.session.environment import repository_of
+from handrail.session.environment import has_secret_name, repository_of
 
 FAMILIES = (".handrail", ".claude")
 SOURCES = ("project", "user")
@@ -50,11 +50,9 @@ def folders_for(kind: str, cwd: Path, env: Mapping[str, str], sources: Collectio
 
 def reaches_out(path: Path, cwd: Path) -> bool:
     """Whether a file of a project leads out of it, or to what may hold secrets; its text would go to the model."""
-    from handrail.shell.secrets import secret  # noqa: PLC0415  # comes with the shell analysis; few projects have such files
-
     tree = (repository_of(cwd) or cwd).resolve()
     real = path.resolve()
-    return not real.is_relative_to(tree) or secret(f"/{real.relative_to(tree)}")
+    return not real.is_relative_to(tree) or has_secret_name(str(real.relative_to(tree)))
 
 
 def find_commands(cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES) -> dict[str, CommandFile]:

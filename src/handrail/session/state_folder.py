@@ -3,18 +3,19 @@
 import os
 import sys
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handrail.builtin.services import ToolServices
 from handrail.conversation.redact import Redactor, build_redactor
 from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits, ResultStore
+from handrail.lazy import lazy
 from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.store import TranscriptStore
 
 if TYPE_CHECKING:
-    from handrail.files.undo import Undo
+    import platformdirs
+else:
+    platformdirs = lazy("platformdirs")
 
 RUN_FOLDERS = ("runs", "results", "hooks")
 """Each run has a folder of its own in them: that of its session, or one with the process id in its name."""
@@ -29,15 +30,13 @@ def state_folder(variables: Mapping[str, str]) -> Path:
         chosen = variables.get("XDG_STATE_HOME", "")
         usual = (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
     else:
-        import platformdirs  # noqa: PLC0415
-
         usual = platformdirs.user_state_path("handrail", appauthor=False)
     return usual
 
 
 def result_store(variables: Mapping[str, str], limits: ResultLimits = DEFAULT_LIMITS) -> ResultStore:
     """A folder of its own for the big results of this run; nothing is written before there is one."""
-    return ResultStore(state_folder(variables) / "results" / _of_this_run(), limits)
+    return ResultStore(state_folder(variables) / "results" / run_folder_name(), limits)
 
 
 def session_store(
@@ -52,22 +51,11 @@ def session_store(
     return TranscriptStore(state / "sessions", redactor or build_redactor(variables), durability, elsewhere, mirror)
 
 
-def default_services(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> ToolServices:
-    """What tools get when nobody said more: the working folder, and a state folder that nobody else uses."""
-    folder = os.path.realpath(cwd or Path.cwd())
-    home = os.path.realpath(variables.get("HOME") or Path.home())
-    session = session or _of_this_run()
-    state = state_folder(variables)
-    undo: Undo = import_module("handrail.files.undo").Undo(undo_folder(variables) / session, folder)
-    return ToolServices(
-        env=variables, home=home, working_dirs=lambda: (folder,), state=state / "runs" / session, undo=undo
-    )
-
-
 def undo_folder(variables: Mapping[str, str]) -> Path:
     """Where the undo journals of all sessions are."""
     return state_folder(variables) / "undo"
 
 
-def _of_this_run() -> str:
+def run_folder_name() -> str:
+    """A name for the folders of this run that no other run has."""
     return f"{os.getpid()}-{os.urandom(4).hex()}"

@@ -163,7 +163,7 @@ class Subagents:
         name = next((name for name in (task.model, definition.model) if name and name not in ALIASES), chosen.name)
         offered = frozenset(ctx.options.tools())
 
-        def denied(tool: str, _mcp: object) -> bool:
+        def is_denied(tool: str, _mcp: object) -> bool:
             return not definition.may_use(tool) or tool not in offered
 
         spec = ConversationSpec(
@@ -173,11 +173,10 @@ class Subagents:
             services=self._services,
             options=replace(ctx.options, agents=tuple),
             chain=Chain(self._chain.id, self._chain.depth + 1),
-            denied=denied,
+            denied=is_denied,
             deferral=NO_DEFERRAL,
             identity=identity,
-            limits=Limits(turns=definition.max_turns),
             transcript=transcript,
             mcp_tools=self._mcp_tools(),
         )
-        return open_conversation(self._parts, spec)
+        return open_conversation(self._parts, spec, Limits(turns=definition.max_turns))

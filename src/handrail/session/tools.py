@@ -2,14 +2,19 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.table import USUAL_FEATURES, base_tools
-from handrail.session.state_folder import default_services
+from handrail.lazy import lazy
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import AnyTool, Deferral, DenyFilter, Environment, Ingredients, deny_nothing
 from handrail.tools.stub import ListedTool, load_tool
+
+if TYPE_CHECKING:
+    from handrail.session import services as session_services
+else:
+    session_services = lazy("handrail.session.services")
 
 DEFAULT_DEFERRAL = Deferral()
 SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
@@ -34,7 +39,7 @@ def make_catalog(
 
     `planning` tells whether the mode is plan: then what never only reads is left out until the mode is another one.
     """
-    entries = base_tools(lambda: catalog, services or partial(default_services, variables))
+    entries = base_tools(lambda: catalog, services or partial(_default_services, variables))
     catalog = Catalog(
         Ingredients(
             entries=entries,
@@ -79,7 +84,7 @@ def whatever_the_input(question: Callable[[Any], Any]) -> Any:
 
 def only_reads(name: str) -> bool:
     """Whether a built-in tool only reads, whatever its input is; it is loaded for that."""
-    entries = base_tools(_no_catalog, partial(default_services, {}))
+    entries = base_tools(_no_catalog, partial(_default_services, {}))
     tool = next((entry.load() for entry in entries if entry.name == name), None)
     return tool is not None and whatever_the_input(load_tool(tool).is_read_only) is True
 
@@ -104,8 +109,12 @@ def unwanted_tools(wanted: Iterable[str] | None) -> frozenset[str]:
 def builtin_names() -> frozenset[str]:
     """The names of all built-in tools that can be asked for."""
     return frozenset(
-        entry.name for entry in base_tools(_no_catalog, partial(default_services, {})) if entry.name != "ToolSearch"
+        entry.name for entry in base_tools(_no_catalog, partial(_default_services, {})) if entry.name != "ToolSearch"
     )
+
+
+def _default_services(variables: Mapping[str, str]) -> ToolServices:
+    return session_services.default_services(variables)
 
 
 def _no_catalog() -> Catalog:

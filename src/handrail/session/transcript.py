@@ -46,17 +46,17 @@ def open_transcript(
     if not wish.resume and not wish.newest:
         if not wish.keep:
             return None
-        return _named(store.create(folder, wish.session_id), wish.name)
+        return _set_name(store.create(folder, wish.session_id), wish.name)
     if wish.session_id and not wish.fork:
         raise SessionError("--session-id gives a new session its id. With --resume or --continue use --fork-session.")
-    path = store.newest(folder) if wish.newest else _brought(wish, cwd, env) or store.find(wish.resume, folder)
+    path = store.newest(folder) if wish.newest else _find_imported(wish, cwd, env) or store.find(wish.resume, folder)
     if wish.upto or wish.dropped:
         _check_place(path, wish)
     if not wish.keep:
         return read_transcript(path, wish.upto)
     if wish.fork:
-        return _named(store.fork(path, folder, wish.session_id, upto=wish.upto), wish.name)
-    return _named(store.resume(path, folder, upto=wish.upto), wish.name)
+        return _set_name(store.fork(path, folder, wish.session_id, upto=wish.upto), wish.name)
+    return _set_name(store.resume(path, folder, upto=wish.upto), wish.name)
 
 
 def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
@@ -70,7 +70,7 @@ def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
     return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects" / folder_name(os.path.realpath(cwd))
 
 
-def _brought(wish: TranscriptOptions, cwd: Path, env: Mapping[str, str]) -> Path | None:
+def _find_imported(wish: TranscriptOptions, cwd: Path, env: Mapping[str, str]) -> Path | None:
     """The session that the program around us has brought back; it goes on there, and the program hears of it."""
     if not wish.mirrored or not env.get("CLAUDE_CONFIG_DIR") or not ID.fullmatch(wish.resume):
         return None
@@ -106,7 +106,7 @@ def _only_results(line: Mapping[str, Any]) -> bool:
     return isinstance(content, list) and all(part.get("type") == "tool_result" for part in content)
 
 
-def _named(opened: OpenTranscript, name: str) -> OpenTranscript:
+def _set_name(opened: OpenTranscript, name: str) -> OpenTranscript:
     if name:
         opened.writer.set_title(name)
     return opened

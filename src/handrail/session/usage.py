@@ -9,7 +9,7 @@ from handrail.loop.windows import window_of
 from handrail.session.conversation import Conversation
 
 
-class UsageMeter:
+class SessionUsage:
     """Counts what the events of a conversation tell."""
 
     def __init__(self, conversation: Conversation) -> None:

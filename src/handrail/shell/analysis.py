@@ -4,12 +4,12 @@ from functools import lru_cache
 
 from handrail.errors import UnclearError
 from handrail.shell.gate import check, join_lines
-from handrail.shell.model import Analysis, CommandVerdict, Reason, Segment
+from handrail.shell.model import Analysis, CommandVerdict, Reason
 from handrail.shell.parser import Parser
 from handrail.shell.possible_commands import possible_commands
 from handrail.shell.scope import Scope
 from handrail.shell.second import agree
-from handrail.shell.segments import MAX_INNER, Position, SegmentBuilder
+from handrail.shell.segments import MAX_INNER, Collected, Position, SegmentBuilder
 from handrail.shell.wrapped_commands import wrapped_commands
 
 CACHED = 1024
@@ -35,25 +35,25 @@ def _analyse(command: str) -> Analysis:
 
 
 def analysis_of(command: str) -> Analysis:
-    segments: list[Segment] = []
+    found = Collected()
     text = command
     try:
         check(command)
         text = join_lines(command)
-        read(text, Position(), Scope(), segments)
+        read(text, Position(), Scope(), found)
     except UnclearError as refused:
         problem = Reason(CommandVerdict.NOT_UNDERSTOOD, refused.text, refused.start, refused.end, refused.node, "")
-        return Analysis(command, text, tuple(segments), (problem,))
+        return found.analysis(command, text, problem)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the answer is "not understood"
-        return Analysis(command, text, tuple(segments), (internal(error, text),))
-    return Analysis(command, text, tuple(segments))
+        return found.analysis(command, text, internal(error, text))
+    return found.analysis(command, text)
 
 
 def internal(error: Exception, text: str) -> Reason:
     return Reason(CommandVerdict.NOT_UNDERSTOOD, f"internal error: {error!r}", 0, len(text), "text", "")
 
 
-def read(text: str, place: Position, scope: Scope, segments: list[Segment]) -> None:
+def read(text: str, place: Position, scope: Scope, found: Collected) -> None:
     """Adds the segments of one text; called again for the texts of inner shells."""
     parser = Parser(text)
     script = parser.parse()
@@ -63,7 +63,7 @@ def read(text: str, place: Position, scope: Scope, segments: list[Segment]) -> N
             raise UnclearError(f"shells inside shells, more than {MAX_INNER} deep")
         check(shell)
         # The inner shell sees the folder but not the unexported variables of this one.
-        read(join_lines(shell), where, Scope(at.folders), segments)
+        read(join_lines(shell), where, Scope(at.folders), found)
 
-    SegmentBuilder(parser.bodies, segments, inner).script(script, scope, place)
+    SegmentBuilder(parser.bodies, found, inner).script(script, scope, place)
     agree(text, parser.name_starts)

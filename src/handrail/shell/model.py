@@ -250,7 +250,8 @@ class Segment(NamedTuple):
     lists_paths: bool = False  # prints names of files at or under what it reads, and nothing else
     whole_names: tuple[Word, ...] = ()  # words that stand for those names when NUL keeps them apart
     fed_by: "Segment | None" = None  # the command whose output it reads
-    inserted: tuple["Segment", ...] = ()  # the commands whose output stands in its words: `rm $(ls)`
+    # The commands whose output stands in its words (`rm $(ls)`), by the text of the substitution.
+    inserted: tuple[tuple[str, tuple["Segment", ...]], ...] = ()
     arguments: tuple[Word, ...] = ()  # see Effect
 
     @property
@@ -309,6 +310,21 @@ class Segment(NamedTuple):
         }
 
 
+POSITIONALS = "@"
+
+
+class Binding(NamedTuple):
+    """
+    A word that the line puts into a variable: `name=word`, `for name in word`, `export name=word`, `read name`.
+
+    `set -- word` and `function word` bind POSITIONALS. `segment` is where it happens: it has what the word stands for.
+    """
+
+    name: str
+    word: Word
+    segment: Segment
+
+
 class Analysis(NamedTuple):
     """What a command line would do. `text` is the line with continuations joined."""
 
@@ -320,6 +336,7 @@ class Analysis(NamedTuple):
     # programs that run them. Errs on the side of too much, for rules that deny or ask; never a ground to allow.
     suspects: tuple[tuple[str, ...], ...] = ()
     guesses: tuple[tuple[str, ...], ...] = ()  # the same, but what they are found in may as well be data
+    bindings: tuple[Binding, ...] = ()
 
     @property
     def verdict(self) -> CommandVerdict:

@@ -139,18 +139,22 @@ class OptionReader:
         if value is None:
             self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} needs a value"))
             return False
+        moves = option.name in self.entry.moves.split()
+        if moves:
+            self.moves.append(value)
         if not value.single:
             # It may become several words, and the second would not be this option's value.
             self.effects.append(Effect(Does.UNLISTED, value, f"the value of {option.name} may be several words"))
             return False
         self.seen[option.name] = value
-        if option.name in self.entry.moves.split():
-            self.moves.append(value)
-        else:
+        if not moves:
             self.use(option.use, value)
+        self._note_carrier(option, word)
+        return True
+
+    def _note_carrier(self, option: Option, word: Word) -> None:
         if option.use in CARRIERS:  # what else is given to that command is not known
             self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} runs the text it is given"))
-        return True
 
     def refuse_unlisted(self, word: Word, name: str) -> None:
         self.unsure = True

@@ -1,30 +1,69 @@
 """
-Finds what a command would remove, wherever its words come from.
+Finds what a command line would remove, wherever its words come from.
 
 A word can stand for paths that another command finds or prints: `find ~ -exec rm {} +`, `find ~ | xargs rm`,
-`rm $(ls ~)`, `xargs sh -c 'rm "$@"' _`. Each is followed back to the folders that are searched or the words that are
-printed. Where that is not possible, nothing is reported.
+`rm $(ls ~)`, `xargs sh -c 'rm "$@"' _`. It can also come out of a variable, a loop, a function or `set --`. Each is
+followed back to the folders that are searched, the words that are printed, or the words that were put there.
+
+Where that is not possible, the word can be any place that the line names: `find ~ > list; xargs rm < list`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from handrail.shell import tables
 from handrail.shell.listing import PLACE, fd_finds_all, finds_all, start_of
-from handrail.shell.model import Analysis, Does, PieceKind, Segment, Word, literal_word
+from handrail.shell.model import (
+    POSITIONALS,
+    Analysis,
+    Binding,
+    Does,
+    Effect,
+    Piece,
+    PieceKind,
+    Segment,
+    Word,
+    literal_word,
+)
+from handrail.shell.possible_commands import ASSIGNMENT, LEADING, cut, possible_commands, visible
 from handrail.shell.tables.format import Role
 from handrail.shell.verdict import judge_command
 
-PRINTERS = frozenset(("echo", "printf", "yes", "realpath", "readlink"))
+PRINTERS = frozenset(("echo", "printf", "yes", "realpath", "readlink", "dirname"))
 LISTERS = frozenset(("find", "fd", "fdfind", "ls", "dir", "vdir", "tree", "du", "git ls-files"))
 HERE = frozenset(("pwd", "git rev-parse"))
+FRESH = frozenset(("mktemp", "tempfile"))  # print a path that did not exist before
+WHICH = frozenset(("which", "command", "type", "whereis"))  # print where a program is
 # Print all that comes in. What any other command lets through may be a part of it.
 PASS_ALL = frozenset("cat tac sort uniq tee tr nl rev xargs parallel".split())
+KEEPS_INPUT = frozenset("read mapfile readarray xargs parallel".split())
+SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh source . exec eval".split())
 POSITIONAL = re.compile(r"\$\{?(?:[0-9]+|[@*])\}?\Z")
+# A variable, and what is done with its value: ${x%/*}, ${x:-word}.
+VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:(:?[-+]|%%?|##?|//?)(.*))?\}?\Z", re.DOTALL)
+NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
+FOLDERS = frozenset(("HOME", "PWD"))  # known where places are resolved
+# Around commands that see the variables of the line at this point.
+SAME_SHELL = frozenset("group for while if case subshell".split())
 ESCAPES = re.compile(r"\\[nt0]|%[sbq]")
+BEGINNING = re.compile(r"~[^/]*|\$(?P<brace>\{)?(HOME|PWD)\b(?(brace)[^}]*\})")
+SEPARATORS = re.compile(r"[ \t\n:;,|]+")
+QUOTED_PATH = re.compile(r"[\"']([~/][\w./~-]*)")  # in a program for an interpreter
+WILD = re.compile(r"[*?]")
+BLANKS = re.compile(r"[ \t\n]+")
+KNOWN = frozenset(
+    (PieceKind.LITERAL, PieceKind.GLOB, PieceKind.BRACE, PieceKind.TILDE, PieceKind.ARITHMETIC, PieceKind.PROCESS)
+)
+WRITTEN = frozenset((PieceKind.LITERAL, PieceKind.TILDE))
 MAX_FOLLOWED = 200
+MAX_PIECES = 20  # of a word that is followed; a function that calls itself can make it grow
+MAX_FOLLOWED_IN_LINE = 1000
+MAX_GUESSED = 50  # different words that are guessed
 MAX_DEPTH = 6
+
+Source = tuple[Segment, Word, bool]
 
 
 class Removal(NamedTuple):
@@ -34,42 +73,85 @@ class Removal(NamedTuple):
     word: Word
     whole: bool
     """All that is in it goes, not only what passes a test or a filter."""
+    guessed: bool = False
+    """The removed word is not known; the line names this one."""
 
 
-def removals(segment: Segment) -> tuple[Removal, ...]:
-    """What one command removes, or moves away, with all that is in it."""
-    found = [
-        removal
-        for effect in segment.effects
-        if effect.removes and effect.word is not None
-        for removal in Follower().follow(segment, effect.word)
-    ]
-    return tuple(dict.fromkeys(found))
+def removals(analysis: Analysis) -> Iterator[tuple[int, Removal]]:
+    """What the commands of a line remove, or move away, with all that is in it; each with the index of its segment."""
+    line = Line(analysis)
+    for at, segment in enumerate(analysis.segments):
+        effects = [effect for effect in segment.effects if effect.removes and effect.word is not None]
+        if effects or (segment.argv and segment.argv[0].literal is None) or removes_nothing(segment):
+            yield from ((at, removal) for removal in distinct(line.removed(segment, effects)))
+
+
+def distinct(found: Iterable[Removal]) -> Iterator[Removal]:
+    seen = set[object]()
+    for removal in found:
+        where, pieces = removal.segment, removal.word.pieces
+        texts = tuple((piece.kind, piece.text, piece.values) for piece in pieces)
+        key = (texts, where.cwds, where.in_home, removal.whole, removal.guessed)
+        if key not in seen:
+            seen.add(key)
+            yield removal
+
+
+def removes_nothing(segment: Segment) -> bool:
+    """Whether it is a removing command without an operand, as an alias may hold: its words come from elsewhere."""
+    return "alias" in segment.path and is_remover(segment.argv)
+
+
+def is_remover(words: tuple[Word, ...]) -> bool:
+    """Whether the operands of a command are removed or moved away."""
+    entry = tables.lookup(words[0].literal or "") if words else None
+    for word in words[1:2]:
+        entry = entry.subcommands.get(word.literal or "", entry) if entry is not None else None
+    return entry is not None and (entry.rest is Role.REMOVE or entry.moves_files == "*")
 
 
 def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
     """
     What the commands that a line might run besides its segments would remove; their words are taken as plain text.
 
-    How they feed each other is not known: if one removes what it is given, that may be what any of them prints.
+    How they feed each other is not known: if one removes what it is given, that may be what any of them prints, and
+    any place that the line names.
     """
-    commands = [tuple(map(literal_word, words)) for words in analysis.suspects if tables.lookup(words[0]) is not None]
+    lines = (*analysis.suspects, *written_commands(analysis.segments))
+    commands = [tuple(map(literal_word, words)) for words in lines if tables.lookup(words[0]) is not None]
     found = {command: list(of_words(command)) for command in commands}
-    given = any(is_given(command, removed) for command, removed in found.items())
-    printing = [segment_of(command) for command in commands] if given else []
-    return tuple(
-        dict.fromkeys(
-            [removal for removed in found.values() for removal in removed]
-            + [Removal(*place) for source in printing for place in printed_words(source)]
-        )
-    )
+    possible = [removal for removed in found.values() for removal in removed]
+    if any(is_given(command, removed) for command, removed in found.items()):
+        possible += [Removal(*place) for command in commands for place in printed_words(segment_of(command))]
+        possible += [Removal(*place, guessed=True) for place in Line(analysis).named]
+    return tuple(distinct(possible))
+
+
+def written_commands(segments: tuple[Segment, ...]) -> Iterator[tuple[str, ...]]:
+    """The commands of a script that the line prints and runs: `echo x | sh`, `echo x > script; sh script`."""
+    printing = list[Segment | None]()
+    for segment in segments:
+        if segment.name in SHELLS:
+            printing += [segment.fed_by, *(source for _, sources in segment.inserted for source in sources)]
+        if segment.writes:
+            targets = {str(word).rpartition("/")[2] for word in segment.writes}
+            source = segment.fed_by if segment.entry in PASS_ALL else segment
+            printing += [source] if any(runs_script(each, targets) for each in segments) else []
+    for source in printing:
+        if source is not None and source.entry in PRINTERS:
+            yield from possible_commands(" ".join(map(str, source.argv[1:])))
+
+
+def runs_script(segment: Segment, scripts: set[str]) -> bool:
+    words = [*segment.argv[1:], *(redirection.target for redirection in segment.redirections)]
+    named = {str(word).rpartition("/")[2] for word in words} if segment.name in SHELLS else {segment.name}
+    return not scripts.isdisjoint(named)
 
 
 def is_given(words: tuple[Word, ...], removed: list[Removal]) -> bool:
     """Whether a command removes what another one prints, as far as its words tell."""
-    entry = tables.lookup(words[0].literal or "")
     if not removed:
-        return entry is not None and entry.rest is Role.REMOVE
+        return is_remover(words)
     return any(str(removal.word).startswith(("$", "{", "<")) for removal in removed)
 
 
@@ -80,74 +162,355 @@ def segment_of(words: tuple[Word, ...], arguments: tuple[Word, ...] = ()) -> Seg
 
 def of_words(words: tuple[Word, ...], arguments: tuple[Word, ...] = (), depth: int = 0) -> Iterator[Removal]:
     segment = segment_of(words, arguments)
-    yield from removals(segment)
+    yield from (removal for _, removal in removals(Analysis("", "", (segment,))))
     for effect in segment.effects if depth < MAX_DEPTH else ():
         if effect.child:
             yield from of_words(effect.child, effect.arguments, depth + 1)
 
 
-class Follower:
-    """Follows the pieces of a word to what they stand for, up to a number of steps."""
+class Line:
+    """What a whole command line says about the words in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+        self.left = MAX_FOLLOWED_IN_LINE
+        self.guessed = set[tuple[str, bool]]()
+
+    @cached_property
+    def bindings(self) -> dict[str, list[Binding]]:
+        found: dict[str, list[Binding]] = {}
+        for binding in self.analysis.bindings:
+            found.setdefault(binding.name, []).append(binding)
+        return found
+
+    def removed(self, segment: Segment, effects: list[Effect]) -> Iterator[Removal]:
+        for effect in effects:
+            if effect.word is not None:
+                yield from Follower(self).follow(segment, effect.word)
+        if segment.argv and segment.argv[0].literal is None:
+            yield from self.removed_by_any(segment)
+        elif not effects:  # the words behind an alias
+            for call in self.analysis.segments:
+                for word in call.argv[1:] if not call.entry else ():
+                    yield from Follower(self).follow(call, word)
+
+    def removed_by_any(self, segment: Segment) -> Iterator[Removal]:
+        """What is removed if the program, whose name is not written there, is one that removes."""
+        program, arguments = segment.argv[0], segment.argv[1:]
+        follower = Follower(self, guesses=False)
+        names = [found.word.literal for found in follower.follow(segment, program)]
+        for name in dict.fromkeys(name for name in names if name):
+            for effect in judge_command((literal_word(name), *arguments)).effects:
+                if effect.removes and effect.word is not None:
+                    yield from Follower(self).follow(segment, effect.word)
+        if not follower.complete:
+            for word in arguments:
+                for removal in Follower(self, guesses=False).follow(segment, word, whole=False):
+                    yield removal._replace(guessed=True)
+
+    def guesses(self, word: Word, at: int, whole: bool) -> Iterator[Removal]:
+        """The word with each place that the line names for a piece; behind other text it is no place of its own."""
+        if any(piece.text and piece.kind is not PieceKind.BRACE for piece in word.pieces[:at]):
+            return
+        rest = word._replace(pieces=word.pieces[at + 1 :])
+        yield from self.guess(str(rest), whole, lambda named: replaced(word, at, named))
+
+    def in_named_folders(self, word: Word, whole: bool) -> Iterator[Removal]:
+        """The word in each folder that the line names: the one in which the command runs is not known."""
+        if not str(word).startswith(("/", "~", "$")):
+            pieces = (Piece(PieceKind.LITERAL, "/", quoted=True), *word.pieces)
+            yield from self.guess(f"/{word}", whole, lambda named: named._replace(pieces=(*named.pieces, *pieces)))
+
+    def guess(self, rest: str, whole: bool, complete: Callable[[Word], Word]) -> Iterator[Removal]:
+        """Each place that the line names with the rest of a removed word. Of too many words only the places count."""
+        if len(self.guessed) >= MAX_GUESSED:
+            rest, complete = "", as_it_is
+        if (rest, whole) not in self.guessed:
+            self.guessed.add((rest, whole))
+            for seen_from, named, all_of_it in self.named:
+                yield Removal(seen_from, complete(named), whole and all_of_it, guessed=True)
+
+    @cached_property
+    def named(self) -> tuple[Source, ...]:
+        """
+        Every place that the line names, for a removed word that is not known.
+
+        Only what a variable, a list or a text on the line can carry counts as removed with all that is in it.
+        """
+        found = [(binding.segment, binding.word, True) for binding in self.analysis.bindings]
+        if "$_" in self.analysis.text:
+            found += self.last_words
+        kept = self.kept
+        for segment in self.analysis.segments:
+            if segment.entry in PRINTERS | LISTERS | HERE:
+                carried = id(segment) in kept or any(mark in ("$(...)", "<(...)") for mark in segment.path)
+                found += [(seen, word, whole and carried) for seen, word, whole in printed_words(segment)]
+            elif segment.entry and not segment.does(Does.UNLISTED) and not segment.does(Does.UNKNOWN):
+                words = [effect.word for effect in segment.effects if effect.word is not None and not effect.removes]
+                found += [(segment, word, False) for word in words]
+            else:
+                texts = [text for word in segment.argv[1:] for text in QUOTED_PATH.findall(str(word))]
+                found += [(segment, word, False) for word in (*segment.argv[1:], *map(plain_word, texts))]
+            if segment.fed_by is not None and not segment.fed_by.effects and segment.fed_by.entry == "echo":
+                found += printed_words(segment.fed_by)  # a here-document or here-string
+        if self.analysis.problems:
+            found += words_in_text(self.analysis.text)
+        return tuple(
+            (seen, part, whole)
+            for seen, word, whole in found
+            for part in parts_of(behind_assignment(word))
+            if is_known(part)
+        )
+
+    def through_links(self, word: Word) -> Iterator[tuple[Segment, Word]]:
+        """What a word leads to through links that the line makes: `ln -s ~ link; rm -r link/*`."""
+        text = str(word)
+        for segment in self.linking:
+            *targets, name = [each for each in segment.argv[1:] if not str(each).startswith("-")] or [word]
+            if text.startswith(f"{name}/"):
+                rest = Piece(PieceKind.LITERAL, text[len(str(name)) :], quoted=True)
+                yield from ((segment, target._replace(pieces=(*target.pieces, rest))) for target in targets)
+
+    @cached_property
+    def linking(self) -> list[Segment]:
+        return [segment for segment in self.analysis.segments if segment.entry == "ln"]
+
+    @cached_property
+    def last_words(self) -> list[Source]:
+        """What `$_` can stand for."""
+        return [(segment, segment.argv[-1], True) for segment in self.analysis.segments if segment.argv]
+
+    @cached_property
+    def kept(self) -> set[int]:
+        """The commands whose output is kept: in a file, or by a command that reads it into words."""
+        found = set[int]()
+        for segment in self.analysis.segments:
+            if segment.writes or segment.name in KEEPS_INPUT:
+                source: Segment | None = segment
+                while source is not None:
+                    found.add(id(source))
+                    source = source.fed_by
+        return found
+
+
+def behind_assignment(word: Word) -> Word:
+    """The value in a word like `name=value`, else the word."""
+    first = word.pieces[0] if word.pieces else None
+    found = ASSIGNMENT.match(first.text) if first is not None and first.kind is PieceKind.LITERAL else None
+    return word.cut(found.start(2)) if found else word
+
+
+def parts_of(word: Word, between: re.Pattern[str] = BLANKS) -> Iterator[Word]:
+    """The words that a text with blanks in it can be cut into."""
+    if not any(piece.kind in WRITTEN and between.search(piece.text) for piece in word.pieces):
+        yield word
+        return
+    pieces: list[Piece] = []
+    for piece in word.pieces:
+        if piece.kind not in WRITTEN:
+            pieces.append(piece)
+            continue
+        first, *others = between.split(piece.text)
+        pieces += [piece._replace(text=first)] if first else []
+        for text in others:
+            if pieces:
+                yield word._replace(pieces=tuple(pieces))
+            pieces = [piece._replace(text=text)] if text else []
+    if pieces:
+        yield word._replace(pieces=tuple(pieces))
+
+
+def is_known(word: Word) -> bool:
+    """Whether a word can be resolved without looking at anything else."""
+    return all(piece.kind in KNOWN or piece.values or variable_of(piece) in FOLDERS for piece in word.pieces)
+
+
+def variable_of(piece: Piece) -> str:
+    """The name of the variable, whatever is done with its value."""
+    found = VARIABLE.match(piece.text) if piece.kind is PieceKind.PARAMETER else None
+    return found[1] if found else ""
+
+
+def words_in_text(text: str) -> Iterator[Source]:
+    """The words of a text that could not be parsed."""
+    nowhere = Segment((), 0, 0)
+    for words in cut(visible(text), 0):
+        left = list(words)
+        while left and left[0] in LEADING:
+            del left[0]
+        name = left[0].rpartition("/")[2] if left else ""
+        carries = name in PRINTERS or tables.lookup(name) is None
+        for word in words:
+            setting = ASSIGNMENT.match(word)
+            for part in BLANKS.split(setting[2] if setting else word):
+                if part and not part.startswith("-"):
+                    yield nowhere, plain_word(part), carries or setting is not None
+
+
+def plain_word(text: str) -> Word:
+    """The word for a text without quotes: a tilde or a known variable may begin it."""
+    begins = BEGINNING.match(text)
+    rest = text[begins.end() :] if begins else text
+    pieces = [Piece(PieceKind.PARAMETER if "$" in rest else PieceKind.LITERAL, rest)] if rest else []
+    if begins and begins[2]:
+        pieces.insert(0, Piece(PieceKind.PARAMETER, f"${begins[2]}", quoted=True))
+    elif begins:
+        pieces.insert(0, Piece(PieceKind.TILDE, begins.group()))
+    return Word(tuple(pieces))
+
+
+class Follower:
+    """Follows the pieces of one word to what they stand for, up to a number of steps."""
+
+    def __init__(self, line: Line, *, guesses: bool = True) -> None:
+        self.line, self.guesses = line, guesses
         self.left = MAX_FOLLOWED
+        self.complete = True
+        self.seen = set[tuple[str, bool, int, tuple[str, ...]]]()
 
     def follow(self, segment: Segment, word: Word, whole: bool = True) -> Iterator[Removal]:
-        self.left -= 1
-        if self.left < 0:
+        key = (str(word), whole, id(segment.fed_by), tuple(map(str, segment.arguments)))
+        if key in self.seen:
             return
+        self.seen.add(key)
         tests = [piece.narrowed for piece in word.pieces if piece.kind in (PieceKind.FOUND, PieceKind.FILE)]
         if tests:
             word, whole = start_of(word), whole and not all(tests)
             if word.may_be_empty:  # then there is no starting point, and find begins here
                 yield Removal(segment, literal_word("."), whole)
         yield Removal(segment, word, whole)
+        if None in segment.cwds and self.guesses:
+            yield from self.line.in_named_folders(word, whole)
+        for seen_from, path in self.line.through_links(word):
+            yield from self.follow(seen_from, path, whole)
+        yield from self.follow_pieces(segment, word, whole)
+
+    def follow_pieces(self, segment: Segment, word: Word, whole: bool) -> Iterator[Removal]:
+        known = word.alternatives is not None
         for at, piece in enumerate(word.pieces):
-            if piece.values is not None:
+            if piece.kind in KNOWN or (known and not self.is_stale(piece)):
                 continue
-            for seen_from, source, all_of_it in self.sources(segment, word, at):
-                pieces = (*word.pieces[:at], *source.pieces, *word.pieces[at + 1 :])
-                yield from self.follow(seen_from, source._replace(pieces=pieces), whole and all_of_it)
+            sources, complete = self.sources(segment, piece)
+            for seen_from, source, all_of_it in sources:
+                if self.left <= 0 or self.line.left <= 0 or len(word.pieces) > MAX_PIECES:
+                    complete = False
+                    break
+                self.left -= 1
+                self.line.left -= 1
+                yield from self.follow(seen_from, replaced(word, at, source), whole and all_of_it)
+            if not complete:
+                self.complete = False
+                yield from self.line.guesses(word, at, whole) if self.guesses else ()
 
-    def sources(self, segment: Segment, word: Word, at: int) -> Iterator[tuple[Segment, Word, bool]]:
-        """The words that a piece of a word can stand for."""
-        piece = word.pieces[at]
-        if (piece.kind is PieceKind.INPUT and piece.text == PLACE) or (
-            piece.kind is PieceKind.PARAMETER and POSITIONAL.match(piece.text)
-        ):
+    def is_stale(self, piece: Piece) -> bool:
+        """Whether a known value may have been replaced where this is not followed (a function, eval), or is cut."""
+        bound = self.line.bindings.get(piece.text[1:], ()) if piece.values else ()
+        return bool(bound and "IFS" in self.line.bindings) or any(
+            not SAME_SHELL.issuperset(binding.segment.path) for binding in bound
+        )
+
+    def sources(self, segment: Segment, piece: Piece) -> tuple[list[Source], bool]:
+        """The words that a piece of a word can stand for, and whether these are all."""
+        if piece.kind in (PieceKind.FOUND, PieceKind.FILE) or piece.text in NUMBERS:
+            return [], True
+        if piece.kind is PieceKind.SUBSTITUTION:
+            return inserted_words(segment, piece)
+        if POSITIONAL.match(piece.text) or (piece.kind is PieceKind.INPUT and piece.text == PLACE):
             known = segment._replace(arguments=())
-            yield from ((known, argument, True) for argument in segment.arguments)
-        elif piece.kind is PieceKind.INPUT:
-            yield from fed_words(segment)
-        elif piece.kind is PieceKind.SUBSTITUTION:
-            picks = any(source.entry not in LISTERS | PRINTERS | HERE | PASS_ALL for source in segment.inserted)
-            for source in segment.inserted:
-                yield from ((source, found, whole and not picks) for source, found, whole in printed_words(source))
+            found = [(known, argument, True) for argument in segment.arguments]
+            found += self.bound(segment, POSITIONALS)
+            return found, bool(found)
+        if piece.text.startswith("$"):
+            return self.variable(segment, piece)
+        return fed_words(segment)
+
+    def variable(self, segment: Segment, piece: Piece) -> tuple[list[Source], bool]:
+        match = VARIABLE.match(piece.text)
+        name, operator, text = match.groups("") if match else ("", "", "")
+        text = text.removesuffix("}")
+        found = self.bound(segment, name)
+        if name == "_":  # the last word of the command before
+            found += self.line.last_words
+        blanks = SEPARATORS if "IFS" in self.line.bindings else BLANKS
+        found += [(segment, literal_word(part), True) for value in piece.values or () for part in blanks.split(value)]
+        complete = bool(found)
+        if piece.kind is PieceKind.INPUT and not found:
+            found, complete = fed_words(segment)
+        if name in FOLDERS:
+            folder = Word((Piece(PieceKind.PARAMETER, f"${name}", quoted=True),))
+            found, complete = [*found, *([(segment, folder, True)] if operator else [])], True
+        if operator.endswith(("-", "+")):
+            found += [(segment, plain_word(part), True) for part in text.split()]
+        if operator.startswith("%") and "/" in text and WILD.search(text):  # the folder that it is in
+            above = Piece(PieceKind.LITERAL, "/..", quoted=True)
+            found += [(at, word._replace(pieces=(*word.pieces, above)), whole) for at, word, whole in found]
+        # What a pattern cuts off may be all that made the place harmless.
+        return found, complete and not operator.startswith("/") and not (operator and WILD.search(text))
+
+    def bound(self, segment: Segment, name: str) -> list[Source]:
+        """The words that the line puts into a variable. They are removed in `segment`, wherever they come from."""
+        return [
+            (
+                segment._replace(
+                    inserted=segment.inserted + binding.segment.inserted,
+                    arguments=binding.segment.arguments or segment.arguments,
+                    fed_by=binding.segment.fed_by or segment.fed_by,
+                ),
+                word,
+                True,
+            )
+            for binding in self.line.bindings.get(name, ())
+            for word in (binding.word, *(parts_of(binding.word, SEPARATORS) if "IFS" in self.line.bindings else ()))
+        ]
 
 
-def fed_words(segment: Segment) -> Iterator[tuple[Segment, Word, bool]]:
+def inserted_words(segment: Segment, piece: Piece) -> tuple[list[Source], bool]:
+    """What stands in place of a substitution."""
+    inserted = next((found for text, found in segment.inserted if text == piece.text), ())
+    outer = [source for source in inserted if len(source.path) == len(inserted[-1].path)]
+    picks = any(source.entry not in LISTERS | PRINTERS | HERE | PASS_ALL for source in outer)
+    printed = [found for source in inserted for found in printed_words(source)]
+    complete = bool(printed) or (bool(inserted) and inserted[-1].entry in FRESH)
+    return [(source, word, whole and not picks) for source, word, whole in printed], complete
+
+
+def fed_words(segment: Segment) -> tuple[list[Source], bool]:
     """The paths that come in on standard input, followed back through filters."""
-    source, whole = segment.fed_by, True
+    source, whole, complete = segment.fed_by, True, True
     while source is not None:
         found = list(printed_words(source))
         if found:
-            yield from ((seen_from, word, whole and all_of_it) for seen_from, word, all_of_it in found)
-            return
+            return [(seen_from, word, whole and all_of_it) for seen_from, word, all_of_it in found], complete
+        complete = complete and not source.reads  # what is in these files comes in as well
         whole = whole and source.entry in PASS_ALL
         source = source.fed_by
+    return [], False
 
 
-def printed_words(source: Segment) -> Iterator[tuple[Segment, Word, bool]]:
+def as_it_is(word: Word) -> Word:
+    return word
+
+
+def replaced(word: Word, at: int, source: Word) -> Word:
+    return source._replace(pieces=(*word.pieces[:at], *source.pieces, *word.pieces[at + 1 :]))
+
+
+def printed_words(source: Segment) -> Iterator[Source]:
     """The folders or words whose names a command prints, and whether it prints all that is there."""
     words = source.argv[1:]
     if source.entry in HERE:
         yield source, literal_word("."), True
+    elif source.entry in WHICH and (source.entry != "command" or any(str(word) in ("-v", "-V") for word in words[:1])):
+        yield from ((source, word, True) for word in words if not str(word).startswith("-"))
+    elif source.entry == "dirname":
+        above = Piece(PieceKind.LITERAL, "/..", quoted=True)
+        yield from ((source, word._replace(pieces=(*word.pieces, above)), True) for word in words)
     elif source.entry in PRINTERS:
         for word in words:
             text = word.literal
-            parts = [word] if text is None else map(literal_word, ESCAPES.sub(" ", text).split())
+            parts = parts_of(word) if text is None else map(literal_word, ESCAPES.sub(" ", text).split())
             yield from ((source, part, True) for part in parts)
-    elif source.entry in LISTERS:
+    elif source.entry in LISTERS or lists_files(source):
         folders = source.words(Does.READS, Does.LOOKS) or (literal_word("."),)
         whole = source.entry != "git ls-files"
         if source.entry == "find":
@@ -155,3 +518,9 @@ def printed_words(source: Segment) -> Iterator[tuple[Segment, Word, bool]]:
         elif source.entry in ("fd", "fdfind"):
             whole = fd_finds_all(words)
         yield from ((source, folder, whole) for folder in folders)
+
+
+def lists_files(source: Segment) -> bool:
+    """Whether it is a ripgrep that prints all files there are."""
+    texts = {str(word) for word in source.argv}
+    return source.entry == "rg" and "--files" in texts and not any(text.startswith(("-g", "-t")) for text in texts)

@@ -31,7 +31,7 @@ HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z"
 PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
 ANY_NAME = "*"
-HOMES = frozenset(("~", "$HOME", "${HOME}"))
+HOMES = re.compile(r"(?:~[\w.+-]*|\$HOME|\$\{HOME\b[^}]*\})/*\Z")  # that of any user
 
 Folders = tuple[str | None, ...]
 # The texts a variable can hold, a pattern for the name of a file, Kind.INPUT when it was read from standard input, or
@@ -66,7 +66,7 @@ class Scope(NamedTuple):
         """After a `cd` that worked."""
         text = target.literal if target is not None else None
         if text is None or text == "-":
-            return self._replace(folders=(None,), in_home=target is None or str(target).rstrip("/") in HOMES)
+            return self._replace(folders=(None,), in_home=target is None or bool(HOMES.match(str(target))))
         joined = tuple(None if old is None else posixpath.normpath(posixpath.join(old, text)) for old in self.folders)
         return self._replace(folders=tuple(dict.fromkeys(joined)))
 
@@ -74,7 +74,7 @@ class Scope(NamedTuple):
         """For one program that goes to a folder by itself: unlike `cd` it takes `link/..` for where the link leads."""
         text = target.literal
         if text is None:
-            return self._replace(folders=(None,), in_home=str(target).rstrip("/") in HOMES)
+            return self._replace(folders=(None,), in_home=bool(HOMES.match(str(target))))
         return self._replace(
             folders=tuple(
                 None if old is None else text if old == "." else posixpath.join(old, text) for old in self.folders

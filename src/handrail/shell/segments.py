@@ -7,13 +7,16 @@ the wrappers around them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from handrail.errors import UnclearError
-from handrail.shell.listing import PLACE, gone_through
+from handrail.shell.listing import FED, PLACE, gone_through
 from handrail.shell.model import (
     LINKS_INSIDE,
+    POSITIONALS,
+    Analysis,
+    Binding,
     CommandVerdict,
     Does,
     Effect,
@@ -27,7 +30,8 @@ from handrail.shell.model import (
 )
 from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
 from handrail.shell.syntax import CommandPipeline, Compound, Script, Simple
-from handrail.shell.verdict import Judgement, judge_command
+from handrail.shell.verdict import ASSIGNMENT, Judgement, judge_command
+from handrail.shell.words import NAME
 
 MAX_SEGMENTS = 400
 MAX_INNER = 6
@@ -41,7 +45,11 @@ READS_AS_BASH = frozenset("bash rbash eval trap alias mapfile readarray jobs".sp
 # What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b.
 ONLY_BASH = re.compile(r"\$['\"]|&>|\[\[|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
 
+DECLARING = frozenset("export declare typeset local readonly".split())
+SETTING = frozenset("read printf mapfile readarray getopts let unset".split())  # with names of variables as words
+
 Way = tuple[Scope, Scope]  # the scope after success, and after failure
+Inserted = tuple[tuple[str, tuple[Segment, ...]], ...]
 
 
 class Position(NamedTuple):
@@ -69,11 +77,26 @@ class Position(NamedTuple):
         return self.fed_by.whole_names if self.fed_by is not None else ()
 
 
+class Collected:
+    """What the builders of a line and of its inner texts found."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self.bindings: list[Binding] = []
+        self.functions: set[str] = set()
+
+    def analysis(self, command: str, text: str, *problems: Reason) -> Analysis:
+        calls = [segment for segment in self.segments if self.functions and segment.name in self.functions]
+        passed = [Binding(POSITIONALS, word, segment) for segment in calls for word in segment.argv[1:]]
+        return Analysis(command, text, tuple(self.segments), problems, bindings=(*self.bindings, *passed))
+
+
 class SegmentBuilder:
     """Collects the segments of one parsed text. `inner` analyses the text of an inner shell."""
 
-    def __init__(self, bodies: dict[int, Word], segments: list[Segment], inner: Callable[[str, Position, Scope], None]):
-        self.bodies, self.segments, self.inner = bodies, segments, inner
+    def __init__(self, bodies: dict[int, Word], found: Collected, inner: Callable[[str, Position, Scope], None]):
+        self.bodies, self.inner, self.found = bodies, inner, found
+        self.segments = found.segments
 
     # scripts
 
@@ -110,10 +133,14 @@ class SegmentBuilder:
         if isinstance(command, Simple):
             return self.simple(command, scope, place)
         effects = self.redirections(command.redirections, scope, place)
-        effects += self.words(command.words, scope, place)
+        expanded, inserted = self.words(command.words, scope, place)
+        effects += expanded
+        if command.kind == "for":
+            self.bind([(command.name, word) for word in command.words], command, scope, place, inserted)
         if command.kind == "for" and not PLAIN_NAME.match(command.name):
             effects.append(Effect(Does.STATE, None, f"sets {command.name}, which may change what programs do"))
         if command.kind == "function":
+            self.found.functions.add(command.name)
             effects.append(Effect(Does.UNKNOWN, None, f"defines the function {command.name!r}"))
         if effects:
             segment = Segment((), command.start, command.end, command.kind, redirections=command.redirections)
@@ -127,6 +154,8 @@ class SegmentBuilder:
             return self.script(scripts[0], scope, place)
         if command.kind in ("subshell", "function"):
             self.script(scripts[0], scope, place)
+            if command.kind == "function":  # a call changes what the body changes
+                scope = scope.forgetting(*changes(scripts))
             return scope, scope
         if command.kind in ("for", "while"):  # a loop's body may run after itself
             scope = scope.forgetting(*changes(scripts))
@@ -174,10 +203,10 @@ class SegmentBuilder:
 
     def simple(self, command: Simple, scope: Scope, place: Position) -> Way:
         effects = self.redirections(command.redirections, scope, place)
-        effects += self.words(tuple(word for _, word in command.assigns), scope, place)
-        before = len(self.segments)
-        effects += self.words(command.words, scope, place)
-        inserted = tuple(self.segments[before:])
+        assigned, sources = self.words(tuple(word for _, word in command.assigns), scope, place)
+        expanded, inserted = self.words(command.words, scope, place)
+        effects += assigned + expanded
+        self.bind(command.assigns, command, scope, place, sources)
         place = self.with_input(command.redirections, scope, place)
         segment = Segment(
             tuple(scope.resolve(word) for word in command.words),
@@ -197,8 +226,33 @@ class SegmentBuilder:
             effects = []
         inside = working_scope(scope, found)
         self.add(segment, [*effects, *found.effects], inside, place, found)
+        self.bind(bound_by(segment), command, scope, place, inserted)
         self.children(segment, found, inside, place)
         return after(segment, found, scope)
+
+    def bind(
+        self,
+        pairs: Iterable[tuple[str, Word]],
+        at: Simple | Compound,
+        scope: Scope,
+        place: Position,
+        inserted: Inserted = (),
+    ) -> None:
+        """Notes what variables are set to, with all that is needed to follow the words."""
+        for name, word in pairs:
+            segment = Segment(
+                (),
+                at.start,
+                at.end,
+                "binding",
+                path=place.path,
+                cwds=scope.folders,
+                in_home=scope.in_home,
+                fed_by=place.fed_by,
+                inserted=inserted,
+                arguments=place.arguments,
+            )
+            self.found.bindings.append(Binding(name, word, segment))
 
     def assignments(
         self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Position
@@ -235,6 +289,7 @@ class SegmentBuilder:
             portable(text, parent)
             self.inner(text, place, scope)  # flock FILE -c TEXT
         segment = parent._replace(argv=words, start=words[0].start, env=effect.env, redirections=())
+        self.found.bindings += [Binding(name, word, segment) for name, word in effect.env]
         found = judge_command(words, place.names)
         effects = [bad for name, word in effect.env if (bad := set_for_command(name, word, words[0].literal))]
         effects += found.effects
@@ -281,19 +336,22 @@ class SegmentBuilder:
 
     # words and redirections
 
-    def words(self, words: tuple[Word, ...], scope: Scope, place: Position) -> list[Effect]:
+    def words(self, words: tuple[Word, ...], scope: Scope, place: Position) -> tuple[list[Effect], Inserted]:
         """What the expansion of words does: substitutions become segments, unknown variables are effects."""
         effects: list[Effect] = []
+        inserted: Inserted = ()
         for word in words:
             for piece in word.pieces:
                 if isinstance(piece.script, Script):
                     carrier = "<(...)" if piece.kind is PieceKind.PROCESS else "$(...)"
-                    self.script(piece.script, scope, Position((*place.path, carrier)))
+                    before = len(self.segments)
+                    self.script(piece.script, scope, Position((*place.path, carrier), arguments=place.arguments))
+                    inserted += ((piece.text, tuple(self.segments[before:])),)
             secret = next((piece for piece in word.pieces if scope.secret(piece)), None)
             if secret is not None:
                 why = f"the value of {secret.text} is not known and may be secret"
                 effects.append(Effect(Does.SECRET, word, why))
-        return effects
+        return effects, inserted
 
     def with_input(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> Position:
         """The place with what a redirection of standard input feeds instead; a text counts as printed by echo."""
@@ -312,7 +370,7 @@ class SegmentBuilder:
         for redirection in redirections:
             heredoc = redirection.operator in ("<<", "<<-")
             target = self.bodies[redirection.target.start] if heredoc else redirection.target
-            effects += self.words((target,), scope, place)
+            effects += self.words((target,), scope, place)[0]
             if not heredoc and redirection.operator != "<<<":
                 effects += redirect(redirection.operator, scope.resolve(target))
         return effects
@@ -365,8 +423,36 @@ def working_scope(scope: Scope, found: Judgement) -> Scope:
     return scope
 
 
+def bound_by(segment: Segment) -> Iterator[tuple[str, Word]]:
+    """What a builtin puts into variables, with the names of these."""
+    name, words = segment.name, segment.argv[1:]
+    if name == "set":
+        yield from ((POSITIONALS, word) for word in words)
+    elif name in DECLARING:
+        for word in words:
+            if found := ASSIGNMENT.match(leading_text(word)):
+                yield found.group(1), word.cut(found.end())
+    elif name == "printf" and len(words) > 2 and words[0].literal == "-v":
+        yield from ((str(words[1]), word) for word in words[2:])
+    elif name in ("read", "mapfile", "readarray"):
+        anything = Word((Piece(PieceKind.INPUT, FED),))
+        yield from ((word.literal, anything) for word in words if word.literal and NAME.fullmatch(word.literal))
+
+
+def leading_text(word: Word) -> str:
+    return word.pieces[0].text if word.pieces and word.pieces[0].kind is PieceKind.LITERAL else ""
+
+
 def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
-    """What `cd` and `read` leave behind; other commands change nothing that is known here."""
+    """What builtins that change the folder or variables leave behind; other commands change nothing known here."""
+    if segment.name in ("pushd", "popd"):
+        return scope._replace(folders=(None,)), scope
+    if segment.name in DECLARING | SETTING:
+        texts = {leading_text(word) for word in segment.argv[1:]}
+        given = {match.group(1) for text in texts if (match := ASSIGNMENT.match(text))}
+        given |= texts if segment.name in SETTING else set()
+        for name in given & scope.variables.keys():
+            scope = scope.with_variable(name, PieceKind.PARAMETER)
     if found.entry == "cd":
         target = next((effect.word for effect in found.effects if effect.does is Does.LOOKS), None)
         return scope.entering(target), scope

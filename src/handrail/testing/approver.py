@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import CallRequest
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict
+from handrail.tools.request import CallRequest
 
 
 @dataclass

@@ -37,7 +37,8 @@ class TestCassette:
         self._tape: Recorder | Replayer
         if recording:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._tape = Recorder(_NoKeepAlive(HttpClient(os.environ)), path, normalizer)
+            # a kept connection could outlive the event loop of its test
+            self._tape = Recorder(HttpClient(os.environ, keep_alive=False), path, normalizer)
         else:
             self._tape = open_replayer(path, normalizer)
 
@@ -50,11 +51,6 @@ class TestCassette:
     def misses(self) -> list[str]:
         """Requests that were not recorded, each with what differs."""
         return self._tape.misses if isinstance(self._tape, Replayer) else []
-
-    @property
-    def unplayed(self) -> tuple[int, ...]:
-        """The numbers of the recordings that were not requested."""
-        return self._tape.unplayed if isinstance(self._tape, Replayer) else ()
 
     def provider(self, model: str = "", *, provider: str = "", base_url: str = "", api_key: str = "") -> Provider:
         """
@@ -82,36 +78,3 @@ class TestCassette:
                 self._tape.finish()
             else:
                 self._tape.discard()
-
-
-class _NoKeepAlive:
-    """HTTP without keep-alive: a kept connection could outlive the event loop of its test."""
-
-    def __init__(self, inner: HttpClient) -> None:
-        self._inner = inner
-
-    async def send(self, outgoing: HttpRequest) -> Response:
-        return _ClosingResponse(await self._inner.send(outgoing), self._inner)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _ClosingResponse:
-    def __init__(self, inner: Response, transport: HttpClient) -> None:
-        self._inner = inner
-        self._transport = transport
-        self.status = inner.status
-        self.headers = inner.headers
-
-    async def read(self) -> bytes:
-        data = await self._inner.read()
-        if not data:
-            await self._transport.aclose()
-        return data
-
-    def abort(self) -> None:
-        self._inner.abort()
-
-    def leave(self) -> None:
-        self._inner.abort()

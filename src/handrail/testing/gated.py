@@ -10,7 +10,7 @@ from handrail.errors import ToolError
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool
+from handrail.tools.tool import PromptView, Tool
 
 
 class GatedInput(BaseModel):
@@ -38,7 +38,6 @@ class GatedTool(Tool[GatedInput]):
         error_cancels_siblings: bool = False,
         requires_user_interaction: bool = False,
         timeout: float | None = None,
-        max_result_chars: int | None = DEFAULT_RESULT_CHARS,
     ) -> None:
         self.name = name
         self._shared = shared
@@ -51,7 +50,6 @@ class GatedTool(Tool[GatedInput]):
         self.error_cancels_siblings = error_cancels_siblings
         self.requires_user_interaction = requires_user_interaction
         self.timeout = timeout
-        self.max_result_chars = max_result_chars
 
     def gate(self, call_id: str) -> asyncio.Event:
         """The gate of one call."""

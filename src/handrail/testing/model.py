@@ -55,12 +55,7 @@ class ScriptedModel:
     requests: list[Json] = field(default_factory=list)
 
     async def stream(self, request: Any) -> AsyncGenerator[StreamEvent, None]:
-        """
-        The next answer, as a provider would stream it.
-
-        Raises:
-            LookupError: the script has no more answers.
-        """
+        """The next answer, as a provider would stream it. Raises LookupError if the script has no more answers."""
         number = len(self.requests)
         self.requests.append(request)
         if number >= len(self.answers):

@@ -10,15 +10,14 @@ Answers are sent in order. The requests it received are in `requests`.
 import asyncio
 import json
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from types import TracebackType
 from typing import Any, Self
 
 from handrail.conversation.blocks import AssistantBlock
 from handrail.records import record
-from handrail.testing.pairing import pairing_problem
-from handrail.testing.wire_answers import FORMATS, ScriptedAnswer
+from handrail.testing.wire_answers import FORMATS, Json, ScriptedAnswer
 
 
 @record
@@ -28,7 +27,6 @@ class Reply:
 
     `piece`: characters per delta. `chunk`: bytes per write (0 = one event per write). `gates`: events to wait for
     before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or stalls.
-    `pause`: seconds between frames.
     A `status` other than 200 sends `error` instead, 0 hangs up. `raw` sends these chunks as they are, with `headers`.
     """
 
@@ -39,7 +37,6 @@ class Reply:
     model: str = "scripted"
     piece: int = 0
     chunk: int = 0
-    pause: float = 0.0
     gates: Mapping[int, asyncio.Event] = field(default_factory=dict)
     cut_after: int | None = None
     stall_after: int | None = None
@@ -47,7 +44,6 @@ class Reply:
     error: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: tuple[bytes, ...] = ()
-    media_type: str = "text/event-stream"
 
 
 @record
@@ -144,7 +140,7 @@ class ModelServer:
         if not reply.raw and not asked.get("stream"):
             _whole(writer, 200, whole(answer), reply.headers)
             return
-        _head(writer, 200, {"content-type": reply.media_type, "transfer-encoding": "chunked", **reply.headers})
+        _head(writer, 200, {"content-type": "text/event-stream", "transfer-encoding": "chunked", **reply.headers})
         frames = [*reply.raw] if reply.raw else [*events(answer)]
         if reply.chunk:
             joined = b"".join(frames)
@@ -163,8 +159,6 @@ class ModelServer:
                 await self._gate(reply.gates[number], reader)
             writer.write(b"%x\r\n%b\r\n" % (len(frame), frame))
             await writer.drain()
-            if reply.pause:
-                await asyncio.sleep(reply.pause)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 
@@ -209,3 +203,64 @@ def _whole(writer: asyncio.StreamWriter, status: int, body: dict[str, Any], head
     raw = json.dumps(body).encode()
     _head(writer, status, {"content-type": "application/json", "content-length": str(len(raw)), **headers})
     writer.write(raw)
+
+
+def pairing_problem(api: str, body: Json) -> str:
+    """Why a strict server answers 400 to this request; empty if it does not."""
+    match api:
+        case "anthropic":
+            return _anthropic(body.get("messages", []))
+        case "openai":
+            return _chat(body.get("messages", []))
+        case _:
+            return _responses(body.get("input", []))
+
+
+def _anthropic(messages: Sequence[Json]) -> str:
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for number, message in enumerate(messages):
+        content = message["content"]
+        blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        if sorted(results) != sorted(waiting):
+            return f"messages.{number}: calls {waiting} need one result each, found {results}"
+        if any(block["type"] == "tool_result" for block in blocks[len(results) :]):
+            return f"messages.{number}: tool_result blocks must come first"
+        if any(block["type"] == "text" and not block["text"].strip() for block in blocks) or not blocks:
+            return f"messages.{number}: text content blocks must be non-empty"
+        waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        if message["role"] == "user" and waiting:
+            return f"messages.{number}: a user message holds tool_use"
+        if len({*waiting}) != len(waiting) or seen & {*waiting}:
+            return f"messages.{number}: tool_use ids must be unique"
+        seen |= {*waiting}
+    return f"calls {waiting} have no results" if waiting else ""
+
+
+def _chat(messages: Sequence[Json]) -> str:
+    waiting: list[str] = []
+    for number, message in enumerate(messages):
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in waiting:
+                return f"messages.{number}: no open call {message['tool_call_id']!r}"
+            waiting.remove(message["tool_call_id"])
+            continue
+        if waiting:
+            return f"messages.{number}: calls {waiting} have no tool message"
+        waiting = [call["id"] for call in message.get("tool_calls") or ()]
+    return f"calls {waiting} have no tool message" if waiting else ""
+
+
+def _responses(items: Sequence[Json]) -> str:
+    waiting: list[str] = []
+    for number, item in enumerate(items):
+        if item.get("type") == "function_call":
+            waiting.append(item["call_id"])
+        elif item.get("type") == "function_call_output":
+            if item["call_id"] not in waiting:
+                return f"input.{number}: no open call {item['call_id']!r}"
+            waiting.remove(item["call_id"])
+        elif item.get("role") == "user" and waiting:
+            return f"input.{number}: no tool output found for {waiting}"
+    return f"no tool output found for {waiting}" if waiting else ""

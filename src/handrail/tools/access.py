@@ -7,11 +7,8 @@ so a tool says it in one place. Paths stay as they were spelled: relative paths 
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
-
-from handrail.conversation.blocks import ToolUse
-from handrail.records import record
 
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 Width: TypeAlias = Literal["named", "shared", "exclusive"]
@@ -89,12 +86,7 @@ class Access(NamedTuple):
 
     @classmethod
     def from_json(cls, shown: Mapping[str, Any]) -> "Access":
-        """
-        The declaration that `as_json` gave.
-
-        Raises:
-            TypeError: the value is no declaration.
-        """
+        """The declaration that `as_json` gave. Raises TypeError if the value is no declaration."""
         lists = {name: tuple(map(str, value)) for name, value in shown.items() if isinstance(value, list | tuple)}
         return cls(**{**shown, **lists}) if shown else EXCLUSIVE
 
@@ -112,16 +104,6 @@ class Access(NamedTuple):
 def matches_nothing(_content: str) -> bool:
     """The matcher of a call that no rule with content matches."""
     return False
-
-
-@record
-class DeclaredUse:
-    """A call with what its tool declares, as conditions of hooks look at it."""
-
-    use: ToolUse
-    access: Access
-    matches: Callable[[str], bool | None] = matches_nothing
-    """Whether the content of a rule such as `Tool(content)` matches; None = the tool cannot say."""
 
 
 def _texts(paths: Paths) -> tuple[str, ...]:

@@ -48,12 +48,7 @@ class Catalog:
         return self.pool
 
     def add(self, tools: Sequence[AnyTool]) -> None:
-        """
-        Append tools, from the next request on.
-
-        Raises:
-            ToolDefinitionError: a name is taken, or it is no tool.
-        """
+        """Append tools, from the next request on. Raises ToolDefinitionError if a name is taken, or it is no tool."""
         taken = set(self.pool.names())
         for tool in tools:
             if not isinstance(tool, Tool):

@@ -66,10 +66,6 @@ class McpResource:
     mime_type: str = ""
 
 
-def _nothing_by_name() -> Mapping[str, Any]:
-    return {}
-
-
 @record
 class RunOptions:
     """
@@ -85,10 +81,10 @@ class RunOptions:
     debug: bool = False
     verbose: bool = False
     tools: Callable[[], tuple[str, ...]] = tuple
-    commands: Callable[[], Mapping[str, str]] = _nothing_by_name
+    commands: Callable[[], Mapping[str, str]] = dict
     agents: Callable[[], tuple[AgentType, ...]] = tuple
-    mcp_servers: Callable[[], Mapping[str, str]] = _nothing_by_name
-    mcp_resources: Callable[[], Mapping[str, tuple[McpResource, ...]]] = _nothing_by_name
+    mcp_servers: Callable[[], Mapping[str, str]] = dict
+    mcp_resources: Callable[[], Mapping[str, tuple[McpResource, ...]]] = dict
 
 
 @record
@@ -121,11 +117,6 @@ class StateStore:
             self._state = change(self._state)
 
 
-def no_rules(_run: "RunContext") -> PermissionSnapshot:
-    """The policy of a run without one."""
-    return NO_RULES
-
-
 def no_undo() -> None:
     """For a run whose file changes are not kept for undo."""
 
@@ -144,7 +135,7 @@ class RunContext:
     undo: "Callable[[], UndoJournal | None]" = no_undo
     """Returns the undo journal of file changes; None = there is none."""
     state: StateStore = field(default_factory=StateStore)
-    policy: "Callable[[RunContext], PermissionSnapshot]" = no_rules
+    policy: "Callable[[RunContext], PermissionSnapshot]" = lambda _run: NO_RULES
     """Returns the policy in force for this run."""
     agent: AgentIdentity = field(default_factory=AgentIdentity)
     options: RunOptions = field(default_factory=RunOptions)

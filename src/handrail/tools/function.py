@@ -3,7 +3,10 @@
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import partial
+from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -11,6 +14,7 @@ from typing import (
     TypeAlias,
     TypedDict,
     TypeVar,
+    Union,
     Unpack,
     get_args,
     get_origin,
@@ -25,6 +29,7 @@ from pydantic.json_schema import PydanticJsonSchemaWarning
 from pydantic_core import SchemaError
 
 from handrail.errors import ToolDefinitionError
+from handrail.files.paths import resolve
 from handrail.tools.access import Access
 from handrail.tools.context import ProgressCallback, RunContext, ToolContext
 from handrail.tools.output import Output
@@ -36,7 +41,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Names: TypeAlias = str | tuple[str, ...]
 """Names of parameters that hold paths or addresses. An empty tuple says that there are none."""
 
-TOUCHES = ("reads", "writes", "removes", "walks", "runs", "reaches")
+PathText: TypeAlias = str | os.PathLike[str]
+
+FILES = ("reads", "writes", "removes", "walks")
+TOUCHES = (*FILES, "runs", "reaches")
 BEHAVIOUR = frozenset({"read_only", "concurrency_safe", "destructive", "access", *TOUCHES})
 """Flags that are answers of methods; the others are members of Tool."""
 UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefinitionError, TypeError)
@@ -89,7 +97,7 @@ class FunctionTool(Tool[BaseModel]):
         self._about, of_parameters = _docstring(function)
         self.input_model, self._injected = _input_model(function, self.name, of_parameters)
         self._fields = tuple(self.input_model.model_fields)
-        self._touches = _touch_parameters(flags, self.name, self._fields)
+        self._touches = _touch_parameters(flags, self.name, self.input_model)
 
     @property
     def blocking(self) -> bool:  # type: ignore[override]  # decided by the function, not by the class
@@ -112,7 +120,7 @@ class FunctionTool(Tool[BaseModel]):
 
     def access(self, args: BaseModel, run: RunContext) -> Access:
         if access := self._flags.get("access"):
-            return access(**self._values(args))
+            return access(**self._values(args)) if self._knows_folder else from_process(access(**self._values(args)))
         if self._touches is None:
             return super().access(args, run)
         given = {kind: _paths(args, names) for kind, names in self._touches.items()}
@@ -128,13 +136,25 @@ class FunctionTool(Tool[BaseModel]):
         )
 
     async def call(self, args: BaseModel, ctx: ToolContext) -> Output:
-        return as_output(await self._function(**self._values(args), **self._extra(ctx)))
+        return as_output(await self._function(**self._decided(args, ctx), **self._extra(ctx)))
 
     def call_blocking(self, args: BaseModel, ctx: ToolContext) -> Output:
-        return as_output(self._function(**self._values(args), **self._extra(ctx)))
+        return as_output(self._function(**self._decided(args, ctx), **self._extra(ctx)))
 
     def _values(self, args: BaseModel) -> dict[str, Any]:
         return {name: getattr(args, name) for name in self._fields}
+
+    @property
+    def _knows_folder(self) -> bool:
+        """Whether the function can start relative paths from the folder of the run."""
+        return ToolContext in self._injected.values()
+
+    def _decided(self, args: BaseModel, ctx: ToolContext) -> dict[str, Any]:
+        """The values, with declared paths as the absolute ones that were decided on."""
+        values, touches = self._values(args), self._touches or {}
+        for name in {each for kind in FILES for each in touches.get(kind, ())}:
+            values[name] = _map_paths(values[name], partial(_absolute, ctx, link=name in touches["removes"]))
+        return values
 
     def _extra(self, ctx: ToolContext) -> dict[str, Any]:
         return {name: ctx if kind is ToolContext else ctx.progress for name, kind in self._injected.items()}
@@ -151,7 +171,8 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[Function
     Parameters become the input schema (`Annotated[int, Field(ge=1)]` is respected), the docstring the description.
     A parameter annotated with ToolContext or ProgressCallback is filled in for the call and hidden from the model.
     `reads`, `writes`, `removes`, `walks`, `runs` and `reaches` name the parameters that hold paths, a command line or
-    addresses: together they are all that the function touches. `subject` names the one that rules such as
+    addresses: together they are all that the function touches, and paths reach it as the absolute ones that permission
+    was decided for. `subject` names the one that rules such as
     `Deploy(prod)` are matched against.
 
     Raises:
@@ -177,28 +198,107 @@ def as_output(value: object) -> Output:
             return Output(data=value)
 
 
-def _touch_parameters(flags: FunctionFlags, name: str, fields: Sequence[str]) -> Mapping[str, tuple[str, ...]] | None:
+def from_process(access: Access) -> Access:
+    """The same declaration with relative paths as the process opens them, wherever the run works."""
+    if access.own or not access.declared:
+        return access
+    join = partial(_join, os.getcwd())  # noqa: PTH109  # texts are due
+    return access._replace(
+        reads=tuple(map(join, access.reads)),
+        writes=tuple(map(join, access.writes)),
+        removes=tuple(map(join, access.removes)),
+        walks=tuple(map(join, access.walks)),
+    )
+
+
+def _join(cwd: str, path: str) -> str:
+    return path if path.startswith("~") else os.path.join(cwd, path)  # noqa: PTH118  # a text is due
+
+
+def _absolute(ctx: ToolContext, path: PathText, *, link: bool) -> PathText:
+    """The decided path in the same type. What is removed stays a link if it is one; all others are resolved."""
+    spelling = os.fspath(path)
+    place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), os.path.expanduser("~"))  # noqa: PTH111
+    found = place.absolute if link else place.real
+    return found if isinstance(path, str) else type(path)(found)  # type: ignore[call-arg]  # as Path takes a text
+
+
+def _map_paths(value: Any, change: Callable[[PathText], PathText]) -> Any:
+    """The value of a path parameter (`_holds_paths`) with each path changed."""
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike):
+        return change(value)
+    return list(map(change, value)) if isinstance(value, list) else tuple(map(change, value))
+
+
+def _touch_parameters(flags: FunctionFlags, name: str, model: type[BaseModel]) -> Mapping[str, tuple[str, ...]] | None:
     """The parameters by what the function does with them; None when nothing is declared."""
+    fields = model.model_fields
     values: Mapping[str, Any] = flags
     given = {kind: values.get(kind) for kind in TOUCHES}
     found = {kind: (names,) if isinstance(names, str) else tuple(names or ()) for kind, names in given.items()}
     for kind, names in {**found, "subject": filter(None, [flags.get("subject")])}.items():
         if unknown := next((each for each in names if each not in fields), None):
             raise ToolDefinitionError(f"{name}: {kind} names {unknown!r}, which is no parameter of the function.")
+    for kind, parameters in found.items():
+        for each in parameters:
+            hint = fields[each].annotation
+            if not (_is_text(hint) if kind == "runs" else _holds_paths(hint)):
+                due = "str" if kind == "runs" else "str, Path, or a list or tuple of them"
+                raise ToolDefinitionError(f"{name}: {kind} names {each!r}, whose type is {_name_of(hint)}. Use {due}.")
+    if len(found["runs"]) > 1:
+        raise ToolDefinitionError(f"{name}: runs names several parameters. Run one command line in a call.")
     declared = any(names is not None for names in given.values())
     if declared and flags.get("access") is not None:
         raise ToolDefinitionError(f"{name}: access says what it touches; leave out {', '.join(TOUCHES)}.")
     return found if declared else None
 
 
-def _paths(args: BaseModel, names: tuple[str, ...]) -> list[str | os.PathLike[str]]:
-    """The paths in these parameters: each holds one, several, or none."""
-    found: list[str | os.PathLike[str]] = []
+def _holds_paths(hint: Any) -> bool:
+    """Whether every value of a type is a path, a list or tuple of paths, or None."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return all(map(_holds_paths, inner))
+    if origin in (list, tuple):
+        return bool(inner) and all(_is_path(each) for each in inner if each is not ...)
+    return hint is type(None) or _is_path(hint)
+
+
+def _is_path(hint: Any) -> bool:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _is_path(inner[0])
+    if origin in (Union, UnionType):
+        return all(map(_is_path, inner))
+    if origin is Literal:
+        return all(type(each) is str for each in inner)
+    return isinstance(hint, type) and issubclass(hint, str | os.PathLike) and not issubclass(hint, Enum)
+
+
+def _is_text(hint: Any) -> bool:
+    return hint is str or (get_origin(hint) in (Union, UnionType) and set(get_args(hint)) <= {str, type(None)})
+
+
+def _name_of(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+
+
+def _paths(args: BaseModel, names: tuple[str, ...]) -> list[PathText]:
+    """
+    The paths in these parameters: each holds one, several, or none.
+
+    Raises:
+        TypeError: a default or a validator of the function put something else there.
+    """
+    found: list[PathText] = []
     for value in (getattr(args, name) for name in names):
         if isinstance(value, str | os.PathLike):
             found.append(value)
+        elif isinstance(value, list | tuple):
+            found += [each for each in value if os.fspath(each) is not None]
         elif value is not None:
-            found += value
+            raise TypeError(f"{value!r} is no path")
     return found
 
 
@@ -271,15 +371,9 @@ def _fits(name: str, fields: Mapping[str, Any]) -> bool:
 
 def _describe(hint: Any, text: str) -> Any:
     """The hint, with the docstring's line about the parameter unless a Field already describes it."""
-    if not text or _has_description(hint):
-        return hint
-    return Annotated[hint, Field(description=text)]
-
-
-def _has_description(hint: Any) -> bool:
-    return get_origin(hint) is Annotated and any(
-        isinstance(extra, FieldInfo) and extra.description for extra in get_args(hint)[1:]
-    )
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    described = any(isinstance(extra, FieldInfo) and extra.description for extra in extras)
+    return hint if described or not text else Annotated[hint, Field(description=text)]
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

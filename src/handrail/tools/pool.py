@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from json import JSONEncoder
-from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from operator import attrgetter, methodcaller
+from typing import Any, Literal
 
 from handrail.errors import ToolDefinitionError
 from handrail.records import record
@@ -69,13 +69,6 @@ class Deferral:
 NO_DEFERRAL = Deferral(mode="off")
 
 
-class Definition(NamedTuple):
-    """One tool as the model sees it, as JSON: always the same bytes for the same tool."""
-
-    name: str
-    json: bytes
-
-
 class Pool(Sequence[AnyTool]):
     """
     An immutable, ordered list of tools; `active` is what a request carries in full.
@@ -85,7 +78,6 @@ class Pool(Sequence[AnyTool]):
 
     __slots__ = (
         "_by_name",
-        "_definitions",
         "_own",
         "activated",
         "active",
@@ -135,7 +127,6 @@ class Pool(Sequence[AnyTool]):
             tuple(tool.name for tool in self.listed if tool.name in waiting) if waiting else ()
         )
         """Names of tools whose definitions are deferred; they are announced outside the cached prefix."""
-        self._definitions: dict[PromptView, tuple[Definition, ...]] = {}
 
     def __getitem__(self, index: Any) -> Any:
         found = self.listed[index]
@@ -165,18 +156,12 @@ class Pool(Sequence[AnyTool]):
         """What the texts of these tools may depend on. MCP tools come and go, so they are not included."""
         return PromptView(run.options.interactive, self._own, run.options.agents(), partial(run.policy, run))
 
-    def definitions(self, view: PromptView) -> tuple[Definition, ...]:
-        """The active tools as the model sees them. Computed once per view."""
-        if view not in self._definitions:
-            self._definitions[view] = tuple([Definition(t.name, definition_json(t, view)) for t in self.active])
-        return self._definitions[view]
-
 
 _quoted = JSONEncoder(ensure_ascii=False).encode
 
 
 def definition_json(tool: ListedTool, view: PromptView) -> bytes:
-    """Name, description and schema, in this order."""
+    """The tool as the model sees it: name, description and schema, always the same bytes for the same tool."""
     head = f'{{"name":{_quoted(tool.name)},"description":{_quoted(tool.prompt(view))},"input_schema":'
     return b"%b%b}" % (head.encode("utf-8", "replace"), tool.schema_json)
 
@@ -189,11 +174,6 @@ DenyFilter = Callable[[str, McpInfo | None], bool]
 def deny_nothing(_name: str, _mcp: McpInfo | None) -> bool:
     """The deny filter when there are no rules."""
     return False
-
-
-def is_enabled(tool: ListedTool) -> bool:
-    """Whether a tool says that it can be used now."""
-    return tool.is_enabled()
 
 
 @record
@@ -210,7 +190,7 @@ class Ingredients:
     """Names of tools that were activated or added late, in that order."""
     late: frozenset[str] = frozenset()
     """Those of them that were added during the conversation."""
-    usable: Callable[[ListedTool], bool] = is_enabled
+    usable: Callable[[ListedTool], bool] = methodcaller("is_enabled")
     shown: frozenset[str] = frozenset()
     """Names of tools that were in the pool before: they keep their places even if they can no longer be used."""
     sent: frozenset[str] = frozenset()

@@ -130,17 +130,16 @@ def _find_numbers(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set
                 if sum(map(len, unions)) * len(unions) > MAX_COMPARED:
                     continue
                 parts = [_find_numbers(branch) for branch in unions]
+                # in each branch the place itself, or something around it, is refused
                 places = {
-                    place for _, some in parts for place in some if all(_lies_in(place, each) for _, each in parts)
+                    place
+                    for _, some in parts
+                    for place in some
+                    if all(any(place[:size] in each for size in range(len(place) + 1)) for _, each in parts)
                 }
                 refused |= places
                 numbers |= {place: number for found, _ in parts for place, number in found.items() if place in places}
     return numbers, refused
-
-
-def _lies_in(place: Path, places: set[Path]) -> bool:
-    """Whether the place itself or something around it is among the places."""
-    return any(place[:length] in places for length in range(len(place) + 1))
 
 
 def as_number(text: object, *, whole: bool) -> int | float | None:

@@ -176,10 +176,14 @@ class Tool(ToolDisplay[In], ABC):
         """The tool's own opinion on this call; it may also change the input. By default it has none."""
         return NO_OPINION
 
-    def permission_matcher(self, args: In) -> Callable[[str], bool]:
-        """A predicate over the content of rules such as `Tool(content)`: by default a pattern for the subject."""
+    def permission_matcher(self, args: In) -> Callable[[str], bool | None]:
+        """
+        A predicate over the content of rules such as `Tool(content)`: by default a pattern for the subject.
+
+        None means that the tool cannot say, which counts as a match for deny and ask rules.
+        """
         text = self.subject_text(args)
-        return lambda content: text is not None and matches(content, text)
+        return lambda content: None if text is None else matches(content, text)
 
     def subject_text(self, args: In) -> str | None:
         """What the call is about, as a text; None when the tool names no subject, or it is not given."""
@@ -236,12 +240,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def check_identity(name: str, aliases: object, search_hint: str) -> None:
-    """
-    Check the name, aliases and search hint of a tool.
-
-    Raises:
-        ToolDefinitionError: with what to change.
-    """
+    """Check the name, aliases and search hint of a tool. Raises ToolDefinitionError with what to change."""
     if not isinstance(aliases, tuple):
         raise ToolDefinitionError(f"{name}: aliases is {aliases!r}. Give a tuple, for example ('OldName',).")
     for used in (name, *aliases):

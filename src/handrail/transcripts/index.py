@@ -65,7 +65,8 @@ def _update_index(path: Path, files: dict[str, tuple[int, int]]) -> list[Transcr
     with closing(sqlite3.connect(path, timeout=1.0)) as base, base:
         base.execute(SCHEMA)
         rows = {row[0]: TranscriptEntry(*row) for row in base.execute(f"SELECT {COLUMNS} FROM sessions_1")}  # noqa: S608  # ours
-        fresh = [_read_entry(name, *facts) for name, facts in files.items() if not _is_current(rows.get(name), facts)]
+        known = {row.path: (row.size, row.mtime_ns) for row in rows.values()}
+        fresh = [_read_entry(name, *facts) for name, facts in files.items() if known.get(name) != facts]
         gone = rows.keys() - files.keys()
         if fresh or gone:  # reading alone need not wait for other processes
             base.executemany(
@@ -73,12 +74,8 @@ def _update_index(path: Path, files: dict[str, tuple[int, int]]) -> list[Transcr
                 [entry._values(entry) for entry in fresh],  # type: ignore[attr-defined]  # every record has it
             )
             base.executemany("DELETE FROM sessions_1 WHERE path = ?", [(name,) for name in gone])
-    known = rows | {entry.path: entry for entry in fresh}
-    return [known[name] for name in files]
-
-
-def _is_current(entry: TranscriptEntry | None, facts: tuple[int, int]) -> bool:
-    return entry is not None and (entry.size, entry.mtime_ns) == facts
+    rows |= {entry.path: entry for entry in fresh}
+    return [rows[name] for name in files]
 
 
 def _read_entry(path: str, size: int, mtime_ns: int) -> TranscriptEntry:

@@ -54,12 +54,7 @@ class Log:
             raise
 
     def add(self, value: Mapping[str, Any]) -> None:
-        """
-        Write one record.
-
-        Raises:
-            SessionError: it could not be written completely; the file is unchanged.
-        """
+        """Write one record. Raises SessionError if not all of it could be written; then the file is unchanged."""
         self._write(encode_line(value))
         if self._mirror is not None:
             self._mirror(self.path, value)
@@ -92,12 +87,7 @@ class Log:
 
 
 def _open_locked(path: Path) -> int:
-    """
-    The open file, locked by this process.
-
-    Raises:
-        SessionError: another process holds it, or it cannot be opened.
-    """
+    """The open file, locked by this process."""
     file = -1
     try:
         make_private_folder(path.parent)
@@ -160,14 +150,10 @@ class BrokenLine:
 
 
 def read(path: Path) -> Iterator[Record | BrokenLine]:
-    """
-    The records of a transcript file, and its broken lines.
-
-    Raises:
-        SessionError: the file cannot be read, or was written by a newer handrail.
-    """
+    """The records and broken lines of a file. Raises SessionError if it is unreadable, or of a newer handrail."""
     try:
-        with open(path, "rb", opener=_open_now) as file:  # paths know no opener
+        # without waiting for the other end of a pipe
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SessionError(f"{path} is not a file that could hold a session.")
             for number, line in enumerate(file, 1):
@@ -175,11 +161,6 @@ def read(path: Path) -> Iterator[Record | BrokenLine]:
                     yield _parse_line(line, number, path)
     except OSError as error:
         raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
-
-
-def _open_now(path: str, flags: int) -> int:
-    """Open without waiting for the other end of a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _parse_line(line: bytes, number: int, path: Path) -> Record | BrokenLine:

@@ -175,7 +175,7 @@ class _Rebuilder:
         if not line.get("isMeta"):
             self._branch(line)
         attachment = line.get("attachment")
-        self._add(Attachment(attachment, words) if isinstance(attachment, str) else UserMessage(words), line)
+        self._add(Attachment(attachment, words) if isinstance(attachment, str) else UserMessage(words))
 
     def _branch(self, line: Record) -> None:
         """A prompt whose parent is an earlier line replaces everything after that line."""
@@ -187,7 +187,7 @@ class _Rebuilder:
         match line.get("subtype"):
             case "note":
                 self._close()
-                self._add(SystemNote(line["content"], line.get("level") or "info"), line)
+                self._add(SystemNote(line["content"], line.get("level") or "info"))
             case "compact_boundary":  # other programs write it when a summary replaces all before
                 self._close()
                 self._messages.clear()
@@ -268,10 +268,10 @@ class _Rebuilder:
         if not _is_empty(message):
             if not answer.settled and "own" in self._facts:
                 self._repairs.append("an answer was cut off; what had arrived of it is kept")
-            self._add(message, {})
+            self._add(message)
             if message.calls:
                 results = tuple(self._result(answer, call.id, call.name) for call in message.calls)
-                self._add(UserMessage(results), {})
+                self._add(UserMessage(results))
         self._place_lines()
 
     def _without_doubles(self, message: AssistantMessage) -> AssistantMessage:
@@ -296,9 +296,9 @@ class _Rebuilder:
         self._repairs.append(f"{name} ({call_id}): " + ("started, outcome unknown" if started else "never started"))
         return ToolResult(call_id, (Text(UNKNOWN if started else NEVER_STARTED),), is_error=True)
 
-    def _add(self, message: Message, line: Mapping[str, Any]) -> None:
+    def _add(self, message: Message) -> None:
         if isinstance(message, AssistantMessage) and all(isinstance(each, SystemNote) for each in self._messages):
-            self._add(Attachment("resumed", (Text(OPENING),)), {})
+            self._add(Attachment("resumed", (Text(OPENING),)))
         if isinstance(message, Attachment) and message.kind == GIVEN_UP:
             self._given_up.clear()
         self._messages.append(message)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from handrail.conversation.block_json import block_value
+from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote
 from handrail.errors import SessionError
 from handrail.transcripts.log import OWN, BrokenLine, Log, encode_line, read
@@ -50,12 +51,7 @@ def _write(path: Path, data: bytes, how: int) -> None:
 
 
 def import_transcript(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
-    """
-    A new transcript from one that another program wrote.
-
-    Raises:
-        SessionError: it holds no conversation, or cannot be read.
-    """
+    """A new transcript from one of another program. Raises SessionError if that is unreadable or holds no messages."""
     rebuilt = rebuild(read(path))
     if not rebuilt.messages:
         why = f" ({rebuilt.problems[0]})" if rebuilt.problems else ""
@@ -94,8 +90,8 @@ def as_text(rebuilt: RebuiltTranscript) -> str:
     """The conversation as Markdown."""
     parts = [f"# {rebuilt.title or rebuilt.session_id or 'Session'}"]
     for message in rebuilt.messages:
-        text = "\n\n".join(_render(message))
-        if text:
+        blocks = (Text(message.text),) if isinstance(message, SystemNote) else message.content
+        if text := "\n\n".join(_block(block_value(block)) for block in blocks):
             parts.append(f"## {_who(message)}\n\n{text}")
     return "\n\n".join(parts) + "\n"
 
@@ -110,12 +106,6 @@ def _who(message: Message) -> str:
             return "Note"
         case _:
             return "User"
-
-
-def _render(message: Message) -> list[str]:
-    if isinstance(message, SystemNote):
-        return [message.text]
-    return [_block(block_value(block)) for block in message.content]
 
 
 def _block(value: dict[str, object]) -> str:

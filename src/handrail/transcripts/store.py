@@ -56,12 +56,7 @@ class TranscriptStore:
     mirror: Mirror | None = None
 
     def create(self, cwd: str, session_id: str = "") -> OpenTranscript:
-        """
-        Create a transcript for a working folder.
-
-        Raises:
-            SessionError: the id is taken, or the file cannot be written.
-        """
+        """Create a transcript. Raises SessionError if the id is taken, or the file cannot be written."""
         return self._open_new(session_id, cwd, RebuiltTranscript(()))
 
     def resume(self, path: Path, cwd: str, *, upto: str = "") -> OpenTranscript:
@@ -97,12 +92,7 @@ class TranscriptStore:
         return any(self._paths(session_id))
 
     def create_subagent(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
-        """
-        Create the transcript of a sub-agent beside that of its session; both are deleted together.
-
-        Raises:
-            SessionError: it cannot be written.
-        """
+        """Create a sub-agent's transcript, which is deleted with its session's. Raises SessionError if that fails."""
         file = path.with_suffix("") / "subagents" / f"{agent_id}.jsonl"
         writer = TranscriptWriter(self._log(file), path.stem, cwd, self.redactor, agent=agent_id)
         return OpenTranscript(writer, file, RebuiltTranscript(()))
@@ -130,13 +120,9 @@ class TranscriptStore:
         raise SessionError(f"There is no session {wanted!r}. `handrail sessions list` shows which there are.")
 
     def newest(self, cwd: str) -> Path:
-        """
-        The transcript of a working folder that was used last.
-
-        Raises:
-            SessionError: there is none.
-        """
-        found = _transcripts_in(self.folder / folder_name(cwd))
+        """The transcript of a working folder that was used last. Raises SessionError if there is none."""
+        names = (file.path for file in list_folder(self.folder / folder_name(cwd)) if file.name.endswith(".jsonl"))
+        found = [path for path in map(Path, names) if path.is_file() and path.stat().st_size]
         for path in sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True):
             if _folder_of(path) in ("", cwd):  # other folders may have the same name here
                 return path
@@ -147,12 +133,7 @@ class TranscriptStore:
         return index.entries(self.folder)
 
     def remove(self, path: Path) -> None:
-        """
-        Delete a transcript and what belongs to it.
-
-        Raises:
-            SessionError: a process is writing it, or it cannot be deleted.
-        """
+        """Delete a transcript and what belongs to it. Raises SessionError if a process writes it, or deleting fails."""
         log = self._log(path)
         try:
             path.unlink()
@@ -182,7 +163,11 @@ class TranscriptStore:
             yield Path(path).stem
 
     def _open_new(self, session_id: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> OpenTranscript:
-        name = _check_id(session_id) if session_id else new_id()
+        name = session_id or new_id()
+        if not ID.fullmatch(name):
+            raise SessionError(
+                f"{name!r} cannot be the id of a session. Use up to 128 letters, digits, - and _, such as a UUID."
+            )
         path = self.folder / folder_name(cwd) / f"{name}.jsonl"
         taken = SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
         if session_id and any(self._paths(name)):
@@ -238,11 +223,6 @@ def remove_tree(folder: Path) -> None:
         folder.unlink()
 
 
-def _transcripts_in(folder: Path) -> list[Path]:
-    files = [Path(file.path) for file in list_folder(folder) if file.name.endswith(".jsonl")]
-    return [path for path in files if path.is_file() and path.stat().st_size]
-
-
 def _folder_of(path: Path) -> str:
     """The working folder that a transcript names; empty if it names none."""
     try:
@@ -254,12 +234,7 @@ def _folder_of(path: Path) -> str:
 
 
 def read_transcript(path: Path, upto: str = "") -> RebuiltTranscript:
-    """
-    Read a transcript, up to the message of that id.
-
-    Raises:
-        SessionError: it cannot be read, or there is no such message.
-    """
+    """Read a transcript, up to the message of that id. Raises SessionError if it is unreadable, or has none."""
     rebuilt = rebuild(read(path), upto=upto)
     if upto and rebuilt.last != upto:
         raise SessionError(f"The session {path.stem} has no message {upto!r}. Give the uuid of one of its lines.")
@@ -275,11 +250,3 @@ def _cut_at(path: Path, whole: RebuiltTranscript, upto: str) -> RebuiltTranscrip
             break
         same += 1
     return replace(part, messages=(*whole.messages[:same], *part.messages[same:]))
-
-
-def _check_id(session_id: str) -> str:
-    if not ID.fullmatch(session_id):
-        raise SessionError(
-            f"{session_id!r} cannot be the id of a session. Use up to 128 letters, digits, - and _, such as a UUID."
-        )
-    return session_id

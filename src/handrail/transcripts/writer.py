@@ -11,17 +11,21 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
-from handrail.conversation.block_json import Value, block_value
+from handrail.conversation.block_json import OWN as BLOCK_OWN
+from handrail.conversation.block_json import THOUGHTS, Value, block_value
 from handrail.conversation.blocks import AssistantBlock, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
-from handrail.transcripts.clean import Clean, clean_block, keep_all
 from handrail.transcripts.log import OWN, VERSION, Log
 
 SHOWN = 500
+FIXED_KEYS = frozenset({"type", "id", "tool_use_id", "name"})
+
+Clean: TypeAlias = Callable[[Any], Any]
+"""Removes the secrets from a JSON value."""
 
 
 def new_id() -> str:
@@ -242,7 +246,7 @@ def _prompt(message: Message) -> str:
     return " ".join(block.text for block in words if isinstance(block, Text))
 
 
-def message_value(message: Message, clean: Clean = keep_all) -> Value:
+def message_value(message: Message, clean: Clean = lambda value: value) -> Value:
     """A message as one JSON value."""
     match message:
         case SystemNote(text, level):
@@ -257,3 +261,26 @@ def message_value(message: Message, clean: Clean = keep_all) -> Value:
 
 def _with_role(role: str, content: Sequence[Any], clean: Clean) -> Value:
     return {"role": role, "content": [clean_block(block_value(block), clean) for block in content]}
+
+
+def clean_block(value: Value, clean: Clean) -> Value:
+    """A block, as a JSON value, without secrets; ids, types and encoded data stay as they are."""
+    match value["type"]:
+        case "tool_result":
+            return {**value, "content": [clean_block(part, clean) for part in value["content"]]}
+        case "image":
+            return value
+        case "document":
+            return {**value, "title": clean(value["title"])}
+        case kind if kind in THOUGHTS:
+            return _clean_thinking(value, clean)
+        case _:
+            return {key: each if key in FIXED_KEYS else clean(each) for key, each in value.items()}
+
+
+def _clean_thinking(value: Value, clean: Clean) -> Value:
+    """The provider rejects a signed thought that was changed, so one with a secret loses its signature."""
+    content = {key: each for key, each in value.items() if key in ("thinking", BLOCK_OWN)}
+    if clean(content) == content:
+        return value
+    return {"type": "thinking", "thinking": clean(value["thinking"]), "signature": ""}

@@ -14,12 +14,12 @@ RUNNING, WAITING, STREAMING = "█", "·", "▒"
 LEGEND = f"{STREAMING} the model talks   {WAITING} waits   {RUNNING} runs"
 LABEL_MAX, COLUMNS_MIN = 34, 20
 NOTE = 23  # columns of the note behind a bar, with the gaps before and after the bar
-HEARD_LATE = 0.005  # seconds: the end of an answer is heard a moment after it came
+HEARD_LATE = 0.005  # seconds: the event of an answer's end comes a moment after the end itself
 
 
 @dataclass(slots=True)
 class Talk:
-    """A row of the model: an answer from its request to its last byte. Seconds on the run's clock."""
+    """A row for an answer of the model, from its request to its last byte, in seconds of the run."""
 
     began: float
     ended: float | None = None
@@ -27,7 +27,7 @@ class Talk:
 
 @dataclass(slots=True)
 class Span:
-    """A row of a call. Seconds on the run's clock."""
+    """A row for a call, in seconds of the run."""
 
     label: str
     queued: float
@@ -40,7 +40,7 @@ Row = Talk | Span
 
 
 def spans(events: Iterable[CallEvent], labels: dict[str, str]) -> list[Span]:
-    """The rows that the events tell of, in the order of the calls. `labels` are by call id."""
+    """The rows for these events, in call order. `labels` are by call id."""
     rows: dict[str, Span] = {}
     for event in events:
         match event:
@@ -109,7 +109,7 @@ def _ms(seconds: float) -> str:
 
 
 def _note(row: Span, started: float, talk_end: float) -> str:
-    """How long the call took, and what is remarkable about it."""
+    """How long the call took, and whether it was early, failed or was denied."""
     took = _ms(0 if row.ended is None else row.ended - started)
     if row.status != "ok":
         return f"{took} {row.status}"

@@ -23,7 +23,7 @@ from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.conversation.blocks import ToolUse
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext

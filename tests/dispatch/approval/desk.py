@@ -15,7 +15,7 @@ from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.question import ApprovalAnswer, Question
-from handrail.dispatch.gate import NOTHING_SAID, CallRequest, Evidence
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.shell.model import Analysis
@@ -25,6 +25,7 @@ from handrail.tools.context import AgentIdentity, RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Decision, Update
 from handrail.tools.pool import AnyTool
+from handrail.tools.request import CallRequest
 from handrail.tools.tool import Tool
 
 ALL_MODES = ModeAvailability(bypass_available=True, auto_available=True)

@@ -15,7 +15,7 @@ import pytest
 from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.classifier import Classification
-from handrail.dispatch.gate import Evidence
+from handrail.permissions.facts import Evidence
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Deny, Verdict
 from tests.dispatch.approval.desk import Classifier, Desk, HookAnswers, Someone, Write, until

@@ -11,12 +11,13 @@ from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.approval.decide import conditions_unchecked
 from handrail.dispatch.approval.gate import TO_SUBAGENT
 from handrail.dispatch.approval.question import Proposal
-from handrail.dispatch.gate import NOTHING_SAID, Evidence
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability
 from handrail.permissions.risk import Level
 from handrail.tools.abort import AbortReason, AbortSignal
-from handrail.tools.context import AgentIdentity, ToolContext
-from handrail.tools.permission import Allow, Check, Deny, Opinion, Strength, Verdict
+from handrail.tools.access import Access
+from handrail.tools.context import AgentIdentity, RunContext, ToolContext
+from handrail.tools.permission import Allow, Check, Decision, Deny, Opinion, Strength, Verdict
 from tests.dispatch.approval.desk import Bash, Classifier, CommandInput, Desk, HookAnswers, Someone, Write, until
 
 pytestmark = pytest.mark.anyio
@@ -457,6 +458,25 @@ async def test_a_hook_cannot_say_yes_to_a_critical_path(tmp_path: Path, command:
     assert (await Desk(tmp_path, hooks=changing).bash("npm publish")).verdict is Verdict.DENY
     person = Someone().now(Allow())
     assert (await Desk(tmp_path, hooks=hooks, handler=person).bash(command)).opinions[-1].layer == "person"
+
+
+@pytest.mark.proves("R3")
+async def test_a_hook_cannot_answer_for_a_tool_that_does_not_say_which_files_it_touches(tmp_path: Path) -> None:
+    class Silent(Bash):
+        name = "Silent"
+
+        def access(self, args: CommandInput, run: RunContext) -> Access:
+            return Access.unknown()
+
+    async def decide(**options: Any) -> Decision:
+        desk = Desk(tmp_path, hooks=HookAnswers().now(Allow()), **options)
+        return await desk.gate.decide(desk.request(Silent(), command="x"), HOOK_ALLOW)
+
+    assert (await decide(deny=["Read(.env)"])).verdict is Verdict.DENY
+    assert (await decide(ask=["Edit(.env)"], mode="bypassPermissions")).verdict is Verdict.DENY
+    assert (await decide(deny=["Read(.env)"], handler=Someone().now(Allow()))).opinions[-1].layer == "person"
+    assert (await decide(deny=["Read(.env)"], allow=["Silent"])).verdict is Verdict.ALLOW
+    assert (await decide()).verdict is Verdict.ALLOW
 
 
 @pytest.mark.proves("A17")

@@ -13,7 +13,7 @@ from handrail.conversation.request import History, Request
 from handrail.loop.compaction.stubs import estimate
 from handrail.loop.compaction.summary import REQUEST, replace_with_summary, split_history, summary_request
 from handrail.providers.quirks import quirks_of
-from handrail.testing.pairing import pairing_problem
+from handrail.testing.model_server import pairing_problem
 from tests.loop.histories import histories, is_valid
 from tests.providers.asking import APIS
 

@@ -47,7 +47,7 @@ def test_everything_else_is_denied_and_there_is_no_network() -> None:
 
 
 def test_the_network_opens_only_with_that_of_the_machine() -> None:
-    fields = (PLAN.marks, PLAN.guarded, PLAN.pinned, PLAN.tmp, PLAN.home)
+    fields = (PLAN.marks, PLAN.guarded, PLAN.pinned, PLAN.tmp)
 
     assert "network" not in profile(Plan(*fields, NetworkReach.PROXY))
     assert "(allow network*)" in profile(Plan(*fields, NetworkReach.HOST))

@@ -1,19 +1,17 @@
 """TaskOutput: the status and output of a background task."""
 
-from typing import Any
-
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, tasks_of
 from handrail.builtin.support.command_output import ShownOutput, output_limit, read_output
+from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.errors import ToolError
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
 
 EMPTY = ShownOutput("")
 
@@ -24,7 +22,7 @@ class TaskOutputInput(Input):
     timeout: float = Field(default=30_000, ge=0, le=600_000, description="Milliseconds to wait at the most.")
 
 
-class TaskOutput(Tool[TaskOutputInput]):
+class TaskOutput(ReadOnlyTool[TaskOutputInput]):
     name = "TaskOutput"
     aliases = ("BashOutput", "AgentOutputTool")
     search_hint = "background shell command status result wait"
@@ -34,12 +32,6 @@ class TaskOutput(Tool[TaskOutputInput]):
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
-
-    def is_read_only(self, args: TaskOutputInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: TaskOutputInput) -> bool:
-        return True
 
     def access(self, args: TaskOutputInput, run: RunContext) -> Access:
         return Access.bookkeeping(width="shared")
@@ -55,40 +47,26 @@ class TaskOutput(Tool[TaskOutputInput]):
         code = "" if task.code is None else f", exit code {task.code}"
         notice = spoken.notice(str(task.output)) if spoken.cut else ""
         note = f"({task.note})" if task.note else ""
+        retrieved = "success" if status != "running" else "timeout" if args.block else "not_ready"
+        about = {
+            "task_id": task.id,
+            "task_type": task.kind,
+            "status": task.status,
+            "description": task.description,
+            "output": spoken.text,
+            "exitCode": task.code,
+        }
         text = "\n".join(filter(None, (f"Task {task.id}: {status}{code}", notice, spoken.text.rstrip(), note)))
         return Output(
             text=text,
             blocks=(spoken.image,) if spoken.image else (),
-            data={"retrieval_status": retrieval_status(status, args), "task": task_data(task, spoken.text)},
+            data={"retrieval_status": retrieved, "task": about},
             card=Card(title=f"Task {task.id}", detail=f"{status}{code}", body=spoken.text, body_kind="code"),
         )
 
 
-def retrieval_status(status: str, args: TaskOutputInput) -> str:
-    if status != "running":
-        return "success"
-    return "timeout" if args.block else "not_ready"
-
-
-def task_data(task: BackgroundTask, output: str) -> dict[str, Any]:
-    """The task as programs expect it."""
-    return {
-        "task_id": task.id,
-        "task_type": task.kind,
-        "status": task.status,
-        "description": task.description,
-        "output": output,
-        "exitCode": task.code,
-    }
-
-
 def find_task(tasks: BackgroundTasks, id: str) -> BackgroundTask:  # noqa: A002
-    """
-    The task with that id.
-
-    Raises:
-        ToolError: there is none; the message lists the known tasks.
-    """
+    """The task with that id."""
     if (task := tasks.get(id)) is not None:
         return task
     known = ", ".join(f"{each.id} ({each.status})" for each in tasks.all()) or "none"

@@ -46,18 +46,14 @@ MAX_FILE_BYTES = 100_000
 def clean_environment(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
     """The environment of a command that only reads."""
     kept = {name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")}
-    kept["PATH"] = safe_path(env.get("PATH", ""))
+    safe = ":".join(entry for entry in env.get("PATH", "").split(":") if entry.startswith("/"))
+    kept["PATH"] = safe or "/usr/local/bin:/usr/bin:/bin"
     return {**kept, **QUIET, "GIT_OPTIONAL_LOCKS": "0", **git_settings(needs)}
 
 
 def user_environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment of a command that was approved."""
     return {**{name: value for name, value in env.items() if name not in KEYS}, **QUIET}
-
-
-def safe_path(path: str) -> str:
-    """The search path without relative entries."""
-    return ":".join(entry for entry in path.split(":") if entry.startswith("/")) or "/usr/local/bin:/usr/bin:/bin"
 
 
 def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:

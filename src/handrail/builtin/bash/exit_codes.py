@@ -10,8 +10,8 @@ NO_PROCESS = {1: "no process matches"}
 
 MEANINGS: dict[str, dict[int, str]] = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "git grep"), NO_MATCH),
-    **dict.fromkeys(("diff", "cmp", "sdiff", "colordiff", "git diff", "git diff-index", "git diff-files"), DIFFER),
-    **dict.fromkeys(("git diff-tree",), DIFFER),
+    **dict.fromkeys(("diff", "cmp", "sdiff", "colordiff"), DIFFER),
+    **dict.fromkeys(("git diff", "git diff-index", "git diff-files", "git diff-tree"), DIFFER),
     **dict.fromkeys(("test", "[", "[["), FALSE),
     **dict.fromkeys(("which", "type", "command", "hash", "whereis"), NOT_FOUND),
     **dict.fromkeys(("pgrep", "pidof", "pkill"), NO_PROCESS),
@@ -32,14 +32,8 @@ def exit_code_meaning(analysis: Analysis, code: int) -> str:
     """The meaning of an exit code that is not a failure; empty if it is one."""
     if analysis.problems or code == 0:
         return ""
-    last = last_command(analysis)
-    return "" if last is None else next((known[code] for known in meanings_of(last) if code in known), "")
-
-
-def last_command(analysis: Analysis) -> Segment | None:
-    """The command whose exit code the line returns, as far as that is known."""
     ways = [segment for segment in analysis.segments if THROUGH.issuperset(segment.path)]
-    return ways[-1] if ways else None
+    return next((known[code] for known in meanings_of(ways[-1]) if code in known), "") if ways else ""
 
 
 def meanings_of(segment: Segment) -> list[dict[int, str]]:

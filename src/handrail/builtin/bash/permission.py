@@ -34,12 +34,7 @@ def objection(standing: Standing) -> Check | None:
 
 
 async def confirm_standing(shell: Shell, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Standing:
-    """
-    Where the command line runs now that it is approved.
-
-    Raises:
-        ToolError: it may not run, or it was approved for a sandbox that has been switched off since.
-    """
+    """Where the command line runs now that it is approved."""
     standing = await shell.standing(text, wants_out=wants_out)
     if standing.where is Where.REFUSED:
         raise ToolError(f"Nothing was run: {standing.reason}. Do it another way, or ask the user.")

@@ -73,11 +73,7 @@ class Preconditions:
         return Check(Asks.ASK, f"it would only read, but {'; '.join(unmet)}") if unmet else NO_OPINION
 
     def _own_programs(self, segment: Segment) -> list[str]:
-        """
-        A program that the search path finds in the project is not the one that the analysis means.
-
-        A user who works in the home folder has own programs there.
-        """
+        """Names a program that the search path finds in the project, unless the user works in the home folder."""
         home = self._services.home
         inside = tuple(f"{top}/" for top in self._services.working_dirs() if not f"{home}/".startswith(f"{top}/"))
         entries = clean_environment(with_hook_exports(self._services.env), ())["PATH"].split(":")

@@ -48,7 +48,13 @@ def command_output(done: FinishedCommand, change: ContextChange | None) -> Outpu
         text=text or ("" if done.said.image else SILENT),
         blocks=(done.said.image,) if done.said.image else (),
         data=result_data(done),
-        card=result_card(done, code, failed=failed),
+        card=Card(
+            title=f"{done.tool} {first_line(done.command)}",
+            detail=f"exit code {code}" if failed else done.meaning,
+            body=done.said.text,
+            body_kind="code",
+            tone="bad" if failed else "plain",
+        ),
         context_change=change,
         is_error=failed,
     )
@@ -68,18 +74,6 @@ def result_data(done: FinishedCommand) -> dict[str, Any]:
     if done.path:
         found |= {"persistedOutputPath": str(done.path), "persistedOutputSize": done.end.stored}
     return found
-
-
-def result_card(done: FinishedCommand, code: int, *, failed: bool) -> Card:
-    """The card that the user sees."""
-    detail = f"exit code {code}" if failed else done.meaning
-    return Card(
-        title=f"{done.tool} {first_line(done.command)}",
-        detail=detail,
-        body=done.said.text,
-        body_kind="code",
-        tone="bad" if failed else "plain",
-    )
 
 
 def first_line(command: str) -> str:

@@ -60,12 +60,7 @@ class Shell:
     def prepare(
         self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, inside: bool
     ) -> PreparedCommand:
-        """
-        Prepare the command line; the shell writes its last working folder to the descriptor `report`.
-
-        Raises:
-            ToolError: there is no shell, or the command cannot be confined.
-        """
+        """Prepare the command line; the shell writes its last working folder to the descriptor `report`."""
         if not self.program:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
         analysis = self.analyse(text)
@@ -97,12 +92,7 @@ class Shell:
 
 
 def wrap_in_sandbox(command: ProcessSpec, sandbox: Sandbox | None) -> PreparedCommand:
-    """
-    The command in the sandbox, if there is one.
-
-    Raises:
-        ToolError: it cannot be confined.
-    """
+    """The command in the sandbox, if there is one."""
     if sandbox is None:
         return PreparedCommand(command, False, lambda: None)
     try:

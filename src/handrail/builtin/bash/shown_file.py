@@ -45,10 +45,6 @@ def remember(seen: Glance, files: FileMemory) -> None:
             content = file.read(MAX_BYTES + 1)
     except OSError:
         return  # the file is gone
-    same = (now.st_ino, now.st_size, now.st_mtime_ns) == (
-        seen.before.st_ino,
-        seen.before.st_size,
-        seen.before.st_mtime_ns,
-    )
+    same = all(getattr(now, name) == getattr(seen.before, name) for name in ("st_ino", "st_size", "st_mtime_ns"))
     if same and len(content) == now.st_size:
         files.record(seen.path, now, content)

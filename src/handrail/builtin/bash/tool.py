@@ -142,11 +142,8 @@ class Bash(Tool[BashInput]):
                 report.close()
         if standing.reason and not args.dangerouslyDisableSandbox:
             notices.append(standing.reason)
-        if (
-            prepared.sandboxed
-            and self._services.sandbox
-            and (why := self._services.sandbox.explain(shown.text, end.code))
-        ):
+        box = self._services.sandbox if prepared.sandboxed else None
+        if box and (why := box.explain(shown.text, end.code)):
             notices.append(why)
         if seen and end.code == 0:
             remember(seen, ctx.files)
@@ -202,18 +199,10 @@ class Bash(Tool[BashInput]):
             description=args.description or "",
             wants_out=args.dangerouslyDisableSandbox,
         )
-        text = (
-            f"It runs in the background as task {task.id}; its output goes to {task.output}. You are told when it ends."
-        )
         return Output(
-            text=text,
-            data={
-                "stdout": "",
-                "stderr": "",
-                "interrupted": False,
-                "isImage": False,
-                "backgroundTaskId": task.id,
-            },
+            text=f"It runs in the background as task {task.id}; its output goes to {task.output}. You are told when it "
+            "ends.",
+            data={"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "backgroundTaskId": task.id},
             card=Card(title=f"{self.name} {first_line(args.command)}", detail=f"background task {task.id}"),
         )
 

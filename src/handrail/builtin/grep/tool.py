@@ -16,6 +16,7 @@ from handrail.builtin.grep.lines import MatchFormatter, read_events
 from handrail.builtin.grep.query import GrepInput, file_arguments, pattern_arguments, refusal
 from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.places import place_of
+from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, newest_first, one_line, relative_name
 from handrail.files.paths import Place
 from handrail.records import record
@@ -23,7 +24,6 @@ from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.tool import Tool
 from handrail.tools.wording import several
 
 FILES_AT_ONCE = 50
@@ -65,18 +65,14 @@ class Search:
         """The names that no rule hides."""
         return names if self.services.hidden is nothing_hidden else filter(self.shows, names)
 
-    def program(self, how: list[str]) -> RipgrepProcess:
-        """Search the whole place."""
-        words = [*how, *pattern_arguments(self.args), *file_arguments(self.args), "--", self.target]
-        return RipgrepProcess(words, self.folder, self.services, self.ctx.abort)
-
-    def program_for(self, how: list[str], files: OpenFiles) -> RipgrepProcess:
-        """Search some files of it."""
-        words = [*how, *pattern_arguments(self.args), "--", *map(os.fsdecode, files.names)]
-        return RipgrepProcess(words, self.folder, self.services, self.ctx.abort, files.descriptors)
+    def program(self, how: list[str], files: OpenFiles | None = None) -> RipgrepProcess:
+        """Search the whole place, or some files of it."""
+        where = ["--", *map(os.fsdecode, files.names)] if files else [*file_arguments(self.args), "--", self.target]
+        words = [*how, *pattern_arguments(self.args), *where]
+        return RipgrepProcess(words, self.folder, self.services, self.ctx.abort, files.descriptors if files else ())
 
 
-class Grep(Tool[GrepInput]):
+class Grep(ReadOnlyTool[GrepInput]):
     name = "Grep"
     search_hint = "find text contents regex rg ripgrep"
     input_model = GrepInput
@@ -87,12 +83,6 @@ class Grep(Tool[GrepInput]):
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
-
-    def is_read_only(self, args: GrepInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: GrepInput) -> bool:
-        return True
 
     def access(self, args: GrepInput, run: RunContext) -> Access:
         return Access.of(walks=args.path, filtered=True)
@@ -206,7 +196,7 @@ def _lines(search: Search, files: list[bytes]) -> Generator[str]:
         with OpenFiles(search.folder, some) as held:
             if not held.names:
                 continue
-            with search.program_for(how, held) as program:
+            with search.program(how, held) as program:
                 for event in read_events(program.chunks()):
                     yield from writer.lines(event, held.names)
 

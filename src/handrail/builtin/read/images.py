@@ -36,12 +36,7 @@ class Picture:
 
 
 def fit_image(data: bytes, name: str) -> Picture:
-    """
-    Fit an image to the size that models accept.
-
-    Raises:
-        ToolError: it is broken, far too large, or has to be shrunk and Pillow is not installed.
-    """
+    """Fit an image to the size that models accept."""
     kind = media_type(data)
     width, height = dimensions(data, kind, name)
     shown = f"{name}: {kind.partition('/')[2].upper()}, {width} x {height} pixels"
@@ -132,10 +127,7 @@ def _jpeg(data: bytes) -> tuple[int, int]:
 def _webp(data: bytes) -> tuple[int, int]:
     chunk = data[12:16]
     if chunk == b"VP8X":
-        return (
-            int.from_bytes(data[24:27], "little") + 1,
-            int.from_bytes(data[27:30], "little") + 1,
-        )
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
     if chunk == b"VP8L":
         bits = struct.unpack_from("<I", data, 21)[0]
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1

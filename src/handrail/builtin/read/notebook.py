@@ -20,12 +20,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def cells_of(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """
-    The notebook and its cells.
-
-    Raises:
-        ToolError: it is not a notebook.
-    """
+    """The notebook and its cells."""
     try:
         notebook = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

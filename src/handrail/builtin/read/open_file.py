@@ -49,12 +49,7 @@ class OpenFile:
 
     @classmethod
     def of_call(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "OpenFile":
-        """
-        Open the file of a call.
-
-        Raises:
-            ToolError: it cannot be read; the message suggests similar names.
-        """
+        """Open the file of a call."""
         if "\0" in spelling:
             raise ToolError(
                 f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
@@ -70,12 +65,12 @@ class OpenFile:
         except FileNotFoundError:
             missing(place, services)
         except OSError as error:
-            unreadable(spelling, error.strerror or str(error), error)
+            raise unreadable(spelling, error.strerror or str(error)) from error
         try:
             return cls(descriptor, place)
         except OSError as error:
             os.close(descriptor)
-            unreadable(spelling, error.strerror or str(error), error)
+            raise unreadable(spelling, error.strerror or str(error)) from error
         except ToolError:
             os.close(descriptor)
             raise
@@ -91,15 +86,14 @@ class OpenFile:
         os.close(self._descriptor)
 
 
-def unreadable(spelling: str, problem: str, error: OSError) -> NoReturn:
-    raise ToolError(f"{spelling!r} cannot be read: {problem}. Read another file, or ask the user.") from error
+def unreadable(spelling: str, problem: str) -> ToolError:
+    return ToolError(f"{spelling!r} cannot be read: {problem}. Read another file, or ask the user.")
 
 
 def missing(place: Place, services: ToolServices) -> NoReturn:
     """Raise that the file does not exist, with similar names."""
     if place.problem.startswith("cannot be looked at: "):
-        problem = place.problem.partition("] ")[2].partition(": '")[0]
-        raise ToolError(f"{place.spelling!r} cannot be read: {problem}. Read another file, or ask the user.")
+        raise unreadable(place.spelling, place.problem.partition("] ")[2].partition(": '")[0])
     folder = Path(place.real).parent
     near = difflib.get_close_matches(Path(place.real).name, _neighbours(folder, services), n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(map(repr, near))} in the same folder?" if near else " Use Glob to find it."

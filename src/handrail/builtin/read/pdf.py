@@ -32,12 +32,7 @@ RANGE = re.compile(r"\s*(\d+)\s*(?:(-)\s*(\d*))?\s*")
 
 
 def wanted_pages(pages: str, count: int, name: str) -> range:
-    """
-    The wanted pages, counted from 0.
-
-    Raises:
-        ToolError: there are too many, or no such pages.
-    """
+    """The wanted pages, counted from 0."""
     if not pages:
         if count > MAX_UNASKED:
             raise ToolError(

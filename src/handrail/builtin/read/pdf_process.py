@@ -16,12 +16,7 @@ START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf")
 
 
 def show_in_process(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
-    """
-    The blocks of the wanted pages, how many pages these are, and how many there are. An abort ends it at once.
-
-    Raises:
-        ToolError: it is broken or encrypted, takes too much time or memory, or there are no such pages.
-    """
+    """The blocks of the wanted pages, how many pages these are, and how many there are. An abort ends it at once."""
     with subprocess.Popen(  # noqa: S603  # no shell, and only our own arguments
         [*START, pages, name],
         stdin=subprocess.PIPE,

@@ -42,14 +42,11 @@ def _length(blocks: tuple[ResultBlock, ...]) -> int:
 def _earlier(ctx: ToolContext) -> Iterator[tuple[str, ToolResult]]:
     """Earlier results of the same call, newest first."""
     results: dict[str, ToolResult] = {}
+    same = (ctx.use.name, ctx.use.input)
     spoken = (message for message in reversed(ctx.history) if isinstance(message, UserMessage | AssistantMessage))
     for message in spoken:
         for block in reversed(message.content):
             if isinstance(block, ToolResult):
                 results[block.tool_use_id] = block
-            elif isinstance(block, ToolUse) and block.id in results and _same(block, ctx.use):
+            elif isinstance(block, ToolUse) and block.id in results and (block.name, block.input) == same:
                 yield block.id, results[block.id]
-
-
-def _same(one: ToolUse, other: ToolUse) -> bool:
-    return (one.name, one.input) == (other.name, other.input)

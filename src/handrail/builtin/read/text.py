@@ -39,12 +39,7 @@ class TextPart:
 
 
 def show_lines(source: FileSource, encoding: Encoding, wanted: LineRange, name: str) -> TextPart:
-    """
-    `N<TAB>line` for the wanted lines, cut if they are too long for one result, with a notice at the top.
-
-    Raises:
-        ToolError: a limit was given, and the lines are too long.
-    """
+    """`N<TAB>line` for the wanted lines, cut if they are too long for one result, with a notice at the top."""
     lines = TextLines(source, encoding)
     total = lines.total
     if not total:

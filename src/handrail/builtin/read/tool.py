@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from handrail.builtin.read.formats import HEAD, kind_of
 from handrail.builtin.read.open_file import OpenFile
 from handrail.builtin.read.repeated_read import stub
 from handrail.builtin.read.text import LineRange, show_lines
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.media_types import media_type
+from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.conversation.blocks import Json, Text
 from handrail.errors import ToolError
 from handrail.files.paths import FileKind
@@ -21,7 +22,6 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
 from handrail.tools.wording import several
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 else:
     rich_formats = lazy("handrail.builtin.read.rich_formats")  # Pillow
 
+HEAD = 16
 HELD_BYTES = 4_000_000
 QUICK_BYTES = 64 * 1024
 MAX_TEXT_BYTES = 4 << 30
@@ -42,7 +43,7 @@ class ReadInput(Input):
     pages: str = Field(default="", max_length=50, description="Pages of a PDF: 3 or 1-5; at most 20.")
 
 
-class Read(Tool[ReadInput]):
+class Read(ReadOnlyTool[ReadInput]):
     name = "Read"
     aliases = ("FileRead", "FileReadTool", "read_file", "NotebookRead")
     search_hint = "show open view file contents text image pdf"
@@ -56,12 +57,6 @@ class Read(Tool[ReadInput]):
     def __init__(self, services: ToolServices) -> None:
         self._services = services
 
-    def is_read_only(self, args: ReadInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: ReadInput) -> bool:
-        return True
-
     def access(self, args: ReadInput, run: RunContext) -> Access:
         return Access.of(reads=args.file_path, filtered=True)
 
@@ -69,7 +64,8 @@ class Read(Tool[ReadInput]):
         return f"Read({args.file_path})"
 
     def group_card(self, inputs: Sequence[Json]) -> Card | None:
-        return Card(title="Read", detail=several(len(inputs), "file"), body="\n".join(map(path_of, inputs)))
+        names = "\n".join(str(raw.get("file_path", "?")) for raw in inputs)
+        return Card(title="Read", detail=several(len(inputs), "file"), body=names)
 
     def is_quick(self, args: ReadInput, ctx: ToolContext) -> bool:
         """Whether it is a small text: starting a thread costs more than reading it."""
@@ -91,9 +87,13 @@ class Read(Tool[ReadInput]):
         return output
 
 
-def path_of(raw: Json) -> str:
-    """The file of a call, if it is known yet."""
-    return str(raw.get("file_path", "?"))
+def kind_of(name: str, head: bytes) -> str:
+    """The format of a file: image, pdf, notebook or text. Notebooks are JSON, so the name decides."""
+    if head.startswith(b"%PDF-"):
+        return "pdf"
+    if name.lower().endswith(".ipynb"):
+        return "notebook"
+    return "image" if media_type(head) else "text"
 
 
 def _remember(file: OpenFile, ctx: ToolContext) -> None:

@@ -58,12 +58,7 @@ class Interpreter:
         self._alone = asyncio.Lock()
 
     async def run(self, code: str, seconds: float, store: int, ctx: ToolContext) -> CodeResult:
-        """
-        Run code and write its output to the store. If it does not end in time, the interpreter is lost.
-
-        Raises:
-            ToolError: no interpreter can be started.
-        """
+        """Run code and write its output to the store. If it does not end in time, the interpreter is lost."""
         async with self._alone:
             kernel = self._kernel = await self._ready(ctx.cwd)
             notice, self._notice = self._notice, ""
@@ -160,12 +155,7 @@ class Kernel:
         self._close = prepared.close
 
     async def ask(self, code: str) -> CodeResult:
-        """
-        Run code in the process and return its reply.
-
-        Raises:
-            EOFError: it has ended, or its reply is malformed.
-        """
+        """Run code in the process and return its reply; raises EOFError if it has ended or the reply is malformed."""
         loop = asyncio.get_running_loop()
         received = bytearray()
         try:

@@ -137,12 +137,7 @@ class BackgroundTasks:
     async def start(
         self, kind: str, text: str, description: str, command: ProcessSpec, closing: Callable[[], None]
     ) -> BackgroundTask:
-        """
-        Start a command in the background.
-
-        Raises:
-            OSError: it could not be started.
-        """
+        """Start a command in the background; raises OSError if it could not be started."""
         make_private_folder(self.folder)
         task = BackgroundTask(
             self.folder, id=secrets.token_hex(4), kind=kind, text=text, description=description, cwd=command.cwd

@@ -46,11 +46,7 @@ def output_limit(value: str) -> int:
 
 
 def read_output(path: Path, size: int, whole: int, part: int) -> ShownOutput:
-    """
-    Read the output from a file of `size` bytes.
-
-    Up to `whole` characters are shown in full, otherwise `part` characters of the beginning and the end.
-    """
+    """Read `size` bytes: up to `whole` characters in full, otherwise `part` of the beginning and the end."""
     with path.open("rb") as file:
         if size <= 4 * whole:
             data = file.read(4 * whole)

@@ -41,12 +41,7 @@ def refusal(place: Place, files: FileMemory) -> Refuse | None:
 
 
 def known_digest(target: TargetFile, files: FileMemory) -> str:
-    """
-    The hash of the present content, which this agent has read.
-
-    Raises:
-        ToolError: it is too big, was not read, or has changed since.
-    """
+    """The hash of the present content, which this agent has read."""
     assert target.stat is not None
     if target.stat.st_size > MAX_FILE_BYTES:
         raise ToolError(

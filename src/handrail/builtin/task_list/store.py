@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.task_list.items import TaskItem, TaskItems
+from handrail.builtin.task_list.items import NAMES, TaskItem, TaskItems
 from handrail.errors import ToolError
 from handrail.files.private_folder import make_private_folder
 
@@ -25,6 +25,7 @@ Content: TypeAlias = dict[str, Any]
 VERSION = 1
 LOCK_SECONDS = 10.0
 LOCK_STEP = 0.005
+STORED = {"id": "id", **NAMES}
 LIST = "the task list of the session"
 """The resource that calls read and write."""
 
@@ -36,12 +37,7 @@ class JsonStore:
         self.path = path
 
     def read(self) -> Content:
-        """
-        The content; empty if the file does not exist yet.
-
-        Raises:
-            ToolError: it is damaged, or a newer handrail wrote it.
-        """
+        """The content; empty if the file does not exist yet."""
         try:
             content: Content = json.loads(self.path.read_text("utf-8"))
             version = int(content["version"])
@@ -54,12 +50,7 @@ class JsonStore:
         return content
 
     async def change(self, step: Callable[[Content], tuple[Content, Result]]) -> Result:
-        """
-        Replace the content by that which `step` returns, and return its result. If it raises, nothing is changed.
-
-        Raises:
-            ToolError: it cannot be written.
-        """
+        """Replace the content by that which `step` returns, and return its result. If it raises, nothing is changed."""
         try:
             async with self._alone():
                 content, result = step(self.read())
@@ -122,20 +113,8 @@ def todo_store(services: ToolServices) -> JsonStore:
 
 
 def to_json(items: TaskItems) -> Content:
-    return {"last": items.last, "tasks": [_item_to_json(item) for item in items.by_id.values()]}
-
-
-def _item_to_json(item: TaskItem) -> Content:
-    return {
-        "id": item.id,
-        "subject": item.subject,
-        "description": item.description,
-        "status": item.status,
-        "activeForm": item.active_form,
-        "owner": item.owner,
-        "blockedBy": list(item.blocked_by),
-        "metadata": dict(item.metadata),
-    }
+    tasks = [{shown: getattr(item, name) for name, shown in STORED.items()} for item in items.by_id.values()]
+    return {"last": items.last, "tasks": tasks}
 
 
 def from_json(content: Content) -> TaskItems:
@@ -144,13 +123,5 @@ def from_json(content: Content) -> TaskItems:
 
 
 def _item_from_json(kept: Content) -> TaskItem:
-    return TaskItem(
-        kept["id"],
-        kept["subject"],
-        kept["description"],
-        kept["status"],
-        kept["activeForm"],
-        kept["owner"],
-        tuple(kept["blockedBy"]),
-        kept["metadata"],
-    )
+    fields = {name: kept[shown] for name, shown in STORED.items()}
+    return TaskItem(**{**fields, "blocked_by": tuple(fields["blocked_by"])})

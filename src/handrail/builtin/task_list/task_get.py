@@ -3,21 +3,21 @@
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.task_list.cards import numbers, task_card
+from handrail.builtin.support.read_only import ReadOnlyTool
+from handrail.builtin.task_list.cards import task_card
 from handrail.builtin.task_list.items import TaskItem, TaskItems
 from handrail.builtin.task_list.store import LIST, TaskStore
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output, json_text
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
 
 
 class TaskGetInput(Input):
     taskId: str = Field(coerce_numbers_to_str=True, description="The id of the task.")  # noqa: N815
 
 
-class TaskGet(Tool[TaskGetInput]):
+class TaskGet(ReadOnlyTool[TaskGetInput]):
     name = "TaskGet"
     search_hint = "todo list show details description dependencies"
     input_model = TaskGetInput
@@ -25,12 +25,6 @@ class TaskGet(Tool[TaskGetInput]):
 
     def __init__(self, services: ToolServices) -> None:
         self._list = TaskStore(services)
-
-    def is_read_only(self, args: TaskGetInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: TaskGetInput) -> bool:
-        return True
 
     def access(self, args: TaskGetInput, run: RunContext) -> Access:
         return Access.bookkeeping(reads=LIST)
@@ -59,9 +53,9 @@ def describe_task(items: TaskItems, item: TaskItem) -> str:
     if item.owner:
         lines.append(f"Owner: {item.owner}")
     if item.blocked_by:
-        lines.append(f"Blocked by: {numbers(item.blocked_by)}")
+        lines.append(f"Blocked by: {', '.join(item.blocked_by)}")
     if blocked := items.blocks(item.id):
-        lines.append(f"Blocks: {numbers(blocked)}")
+        lines.append(f"Blocks: {', '.join(blocked)}")
     if item.metadata:
         lines.append(f"Metadata: {json_text(item.metadata)}")
     return "\n".join(line for line in lines if line)

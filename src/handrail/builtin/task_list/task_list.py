@@ -3,21 +3,21 @@
 from typing import Any
 
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.builtin.task_list import store
-from handrail.builtin.task_list.cards import numbers, task_card
+from handrail.builtin.task_list.cards import task_card
 from handrail.builtin.task_list.items import TaskItem, TaskItems
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
 
 
 class TaskListInput(Input):
     """It takes nothing."""
 
 
-class TaskList(Tool[TaskListInput]):
+class TaskList(ReadOnlyTool[TaskListInput]):
     name = "TaskList"
     search_hint = "todo all steps progress status overview"
     input_model = TaskListInput
@@ -25,12 +25,6 @@ class TaskList(Tool[TaskListInput]):
 
     def __init__(self, services: ToolServices) -> None:
         self._list = store.TaskStore(services)
-
-    def is_read_only(self, args: TaskListInput) -> bool:
-        return True
-
-    def is_concurrency_safe(self, args: TaskListInput) -> bool:
-        return True
 
     def access(self, args: TaskListInput, run: RunContext) -> Access:
         return Access.bookkeeping(reads=store.LIST)
@@ -49,7 +43,7 @@ def _line(items: TaskItems, item: TaskItem) -> str:
     if item.owner:
         notes.append(f"owner {item.owner}")
     if blockers := items.open_blockers(item):
-        notes.append(f"blocked by {numbers(blockers)}")
+        notes.append(f"blocked by {', '.join(blockers)}")
     return f"{item.id}. {item.subject} ({', '.join(notes)})"
 
 

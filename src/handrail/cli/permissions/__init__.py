@@ -1,4 +1,4 @@
-"""`handrail permissions`: explain a decision, test a policy, find rules that mislead, replay what was decided."""
+"""`handrail permissions`: explain a decision, test a policy, lint rules, decide recorded calls again."""
 
 import argparse
 from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""Calls as people write them, judged as real ones are."""
+"""Calls as users write them on the command line, decided like real ones."""
 
 import argparse
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,30 +12,32 @@ from typing import Any
 from pydantic import ConfigDict
 
 from handrail.builtin.table import base_tools
-from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.decide import decide_use, facts_of, hypothetical_request
-from handrail.dispatch.gate import NOTHING_SAID
+from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
-from handrail.permissions.case import Case, Facts
+from handrail.permissions.case import Case
+from handrail.permissions.decide import case_of, decide_case
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import ALIASES, Rule
 from handrail.session.policy import current_policy
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.access import Access
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
 from handrail.tools.pool import AnyTool
 from handrail.tools.raw import RawTool
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
-from handrail.tools.tool import Tool
+from handrail.tools.tool import McpInfo, Tool
 
+NOTHING_RECORDED: Json = {}
 EVERY_MODE = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 class UrlInput(Input):
-    """An address, and whatever else there is."""
+    """A URL and any other fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -43,7 +45,7 @@ class UrlInput(Input):
 
 
 class WebFetch(Tool[UrlInput]):
-    """Stands for the tool of that name while there is none, so that rules about addresses can be tried."""
+    """A stub for the tool of that name until it exists, so that rules about addresses can be tested."""
 
     name = "WebFetch"
     input_model = UrlInput
@@ -54,10 +56,26 @@ class WebFetch(Tool[UrlInput]):
 
 
 class Unknown(RawTool):
-    """A tool that is not installed here: it declares nothing."""
+    """A tool that is not installed here: it says what a log recorded of it, and else declares nothing."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, {"type": "object"})
+    def __init__(self, name: str, recorded: Json = NOTHING_RECORDED) -> None:
+        super().__init__(re.sub(r"[^A-Za-z0-9_-]", "_", name)[:128] or "_", {"type": "object"})
+        self._recorded = recorded
+        self.subject = "subject" if recorded.get("subject") else ""
+        self.mcp = McpInfo(*recorded["mcp"]) if "mcp" in recorded else None
+        self.requires_user_interaction = recorded.get("needs_person", False)
+
+    def is_destructive(self, args: Json) -> bool:
+        return bool(self._recorded.get("destructive"))
+
+    def subject_text(self, args: Json) -> str | None:
+        return self._recorded.get("subject")
+
+    def permission_matcher(self, args: Json) -> Callable[[str], bool | None]:
+        """Without a subject it cannot say; the fields of the input are taken for its parameters."""
+        if self.subject:
+            return super().permission_matcher(args)
+        return lambda content: False if content.partition(":")[0] in args else None
 
 
 def policy_of(chosen: argparse.Namespace) -> Policy:
@@ -80,7 +98,7 @@ def read_call(tool: str, text: str | None) -> ToolUse:
     A call from `TOOL JSON`, or from the form of a rule: `Bash(git push)`.
 
     Raises:
-        HandrailError: it is no call.
+        HandrailError: the text is not a call.
     """
     if text is not None:
         try:
@@ -101,22 +119,23 @@ def read_call(tool: str, text: str | None) -> ToolUse:
     return ToolUse("call-1", name, {field: rest[:-1]})
 
 
-def judged(use: ToolUse, policy: Policy) -> tuple[Case, Decision]:
-    """The decision on a call that is not made. Conditions of a command are taken to hold."""
-    return decide_use(use, policy, facts_of_call(use, policy.cwd))
+def judged(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
+    """The decision on a call that does not run. Conditions of a command line are assumed to hold."""
+    case = case_of(request_of(use, policy.cwd), policy, evidence)
+    return case, decide_case(case)
 
 
-def facts_of_call(use: ToolUse, cwd: str) -> Facts:
-    """What the tool says of a call, as it would if the call were made from this folder."""
-    return facts_of(hypothetical_request(use, tool_called(use.name), Path(cwd)), NOTHING_SAID)
+def request_of(use: ToolUse, cwd: str) -> CallRequest:
+    """The call as its tool would see it if it were made from this folder."""
+    return CallRequest.hypothetical(use, tool_called(use.name), RunContext(Path(cwd)))
 
 
 def tool_called(name: str) -> AnyTool:
-    """The installed tool of that name; one that declares nothing if there is none."""
+    """The installed tool of that name, or one that declares nothing."""
     plain = ALIASES.get(name, name)
     if made := installed().get(plain):
         return load_tool(made())
-    return WebFetch() if plain == "WebFetch" else Unknown(re.sub(r"[^A-Za-z0-9_-]", "_", plain)[:128] or "_")
+    return WebFetch() if plain == "WebFetch" else Unknown(plain)
 
 
 @cache

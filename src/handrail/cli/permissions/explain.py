@@ -1,15 +1,19 @@
 """`handrail permissions explain`: why a call is allowed, asked about or denied, and what would change that."""
 
 import argparse
+import asyncio
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from handrail.cli.permissions.calls import judged, policy_of, read_call, rule_json
+from handrail.cli.permissions.calls import judged, policy_of, read_call, request_of, rule_json
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain
+from handrail.dispatch.approval.decide import ask_own_checks
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
+from handrail.permissions.facts import Evidence
 from handrail.permissions.layers import LAYERS, outcome, winner
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
@@ -23,18 +27,19 @@ EXIT = {"allow": 0, "ask": 1, "deny": 1, "error": 1}
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """0: it would run without a question; 1: it would not."""
+    """Exit code 0: the call would run without a question; 1: it would not."""
     use = read_call(chosen.tool, chosen.input)
     policy = policy_of(chosen)
-    case, decision = judged(use, policy)
-    explained = explanation(case, decision, policy)
+    evidence = asyncio.run(ask_own_checks(request_of(use, policy.cwd)))
+    case, decision = judged(use, policy, evidence)
+    explained = explanation(case, decision, evidence)
     print(json.dumps(explained, ensure_ascii=False) if chosen.json else plain(shown(explained)))
     return EXIT[explained["decision"]]
 
 
-def explanation(case: Case, decision: Decision, policy: Policy) -> dict[str, Any]:
-    """Everything that a decision was made of."""
-    why, danger = winner(decision), risk(case)
+def explanation(case: Case, decision: Decision, evidence: Evidence) -> dict[str, Any]:
+    """Everything that led to a decision, as JSON."""
+    policy, why, danger = case.policy, winner(decision), risk(case)
     return {
         "tool": case.use.name,
         "input": dict(case.use.input),
@@ -50,12 +55,12 @@ def explanation(case: Case, decision: Decision, policy: Policy) -> dict[str, Any
         "paths": [path_json(file) for file in case.files if not file.shown.startswith("-")],
         "segments": list(segments(case)),
         "conditions": list(conditions(case)),
-        "changes": list(changes(case.use, outcome(decision), case, policy)),
+        "changes": list(changes(outcome(decision), case, evidence)),
     }
 
 
 def opinions(case: Case, decision: Decision) -> Iterator[dict[str, Any]]:
-    """What each layer says, in the order in which they speak; the one that decides is marked."""
+    """The opinion of each layer, in order; the one that decides is marked."""
     why = winner(decision)
     heard = []
     for layer in LAYERS:
@@ -95,7 +100,7 @@ def path_json(file: Any) -> dict[str, Any]:
 
 
 def segments(case: Case) -> Iterator[dict[str, Any]]:
-    """The commands of a line: whether each only reads, why not, and whether it needs a rule."""
+    """The commands of a line: whether each is read-only, why not, and whether it needs a rule."""
     for at, part in enumerate(case.parts):
         blocked = "; ".join(t.doubt for t in case.files if t.part == at and t.doubt and not t.clear)
         yield {
@@ -109,30 +114,31 @@ def segments(case: Case) -> Iterator[dict[str, Any]]:
 
 
 def conditions(case: Case) -> Iterator[str]:
-    """What must hold for commands that count as read-only."""
+    """The conditions under which commands count as read-only."""
     for segment, part in zip(case.analysis.segments if case.analysis else (), case.parts, strict=True):
         if part.read_only:
             yield from (need.check for need in segment.requires)
 
 
-def changes(use: ToolUse, now: str, case: Case, policy: Policy) -> Iterator[dict[str, str]]:
-    """What would have to change for another answer. Each change was tried."""
+def changes(now: str, case: Case, evidence: Evidence) -> Iterator[dict[str, str]]:
+    """Changes that would give another answer. Each of them was tried."""
+    policy, tried = case.policy, partial(try_change, case.use, now, evidence)
     for rule in all_matches(case):
         without = policy.with_rules([*(r for r in policy.rules if r != rule), *policy.problems])
-        yield from tried(use, now, without, f"without the {rule.behaviour.value} rule {rule.text} ({rule.source})")
+        yield from tried(without, f"without the {rule.behaviour.value} rule {rule.text} ({rule.source})")
     proposals = [each for each in suggest(case) if each.rule]
     if proposals and now == "ask":
         added = policy.adding(Behaviour.ALLOW, [each.rule for each in proposals], RuleSource("local"))
         where = FILES[proposals[0].destination]
         rules = " and ".join(each.rule for each in proposals)
-        yield from tried(use, now, added, f"with the allow rule {rules} in {where}")
+        yield from tried(added, f"with the allow rule {rules} in {where}")
     for mode in MODES:
         if mode != policy.mode:
-            yield from tried(use, now, policy.with_mode(mode), f"in mode {mode}")
+            yield from tried(policy.with_mode(mode), f"in mode {mode}")
 
 
-def tried(use: ToolUse, now: str, policy: Policy, change: str) -> Iterator[dict[str, str]]:
-    _, decision = judged(use, policy)
+def try_change(use: ToolUse, now: str, evidence: Evidence, policy: Policy, change: str) -> Iterator[dict[str, str]]:
+    _, decision = judged(use, policy, evidence)
     then = outcome(decision)
     if then != now or " rule " in change:  # that a rule alone changes nothing is worth knowing
         yield {"change": change, "decision": then, "reason": decision.reason, "rule": winner(decision).source}

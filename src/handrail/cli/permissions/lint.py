@@ -1,4 +1,4 @@
-"""`handrail permissions lint`: rules that do not do what they look like."""
+"""`handrail permissions lint`: finds rules that do not do what they seem to."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ CLEAN, FOUND = 0, 1
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """0: nothing to say; 1: something is."""
+    """Exit code 0: no remarks; 1: at least one."""
     policy = policy_of(chosen)
     findings = lint(policy, frozenset(installed()), progress(len(policy.rules)))
     for found in findings:
@@ -36,7 +36,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def progress(total: int) -> Callable[[int], None]:
-    """Says how far it is, to a person who has waited for more than a second."""
+    """Shows progress on a terminal after one second."""
     started = time.monotonic()
 
     def told(done: int) -> None:

@@ -1,21 +1,21 @@
-"""Calls that were made: as audit logs have them, and as sessions do."""
+"""Recorded calls, read from audit logs and sessions."""
 
 import json
 import os
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permissions.calls import facts_of_call, installed
+from handrail.cli.permissions.calls import Unknown, installed, request_of, tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.audit import FORMAT
 from handrail.errors import HandrailError
-from handrail.permissions.case import Facts
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.records import record
 from handrail.tools.access import Access
+from handrail.tools.context import RunContext
 from handrail.tools.permission import NO_OPINION, Check, Opinion, Strength, Verdict
-from handrail.tools.tool import McpInfo, matches
+from handrail.tools.request import CallRequest
 from handrail.transcripts import log
 
 REFUSED = " was refused: "
@@ -23,7 +23,7 @@ REFUSED = " was refused: "
 
 @record
 class Surroundings:
-    """Where a call was made."""
+    """The folders and the mode of a recorded call."""
 
     cwd: str
     home: str
@@ -34,10 +34,10 @@ class Surroundings:
 
 @record
 class Recorded:
-    """A call as the log has it: `before` is what the policy said then, `agreed` whether a person said yes."""
+    """A recorded call: `before` is what the policy said then, `agreed` whether a person said yes."""
 
-    use: ToolUse
-    facts: Facts
+    request: CallRequest
+    evidence: Evidence
     before: str
     agreed: bool
     refused: bool
@@ -50,7 +50,7 @@ def read(file: str) -> list[Recorded]:
     The calls of an audit log.
 
     Raises:
-        HandrailError: it is none, or of a newer version; the message names the line.
+        HandrailError: the file is not an audit log, or of a newer version; the message names the line.
     """
     try:
         lines = Path(file).read_text("utf-8").split("\n")
@@ -74,8 +74,8 @@ def recorded(line: Mapping[str, Any]) -> Recorded:
     asked, decision = line.get("asked", False), line["decision"]
     text = json.dumps(line["input"])
     return Recorded(
-        use=ToolUse(line["call"], line["tool"], dict(line["input"])),
-        facts=facts_from(line),
+        request=request_from(line),
+        evidence=evidence_from(line),
         before="ask" if asked else decision,
         agreed=asked and decision == "allow" and line["by"] not in ("hooks", "classifier", "rules"),
         refused=asked and decision == "deny" and line["by"] in ("person", "callback", "coordinator"),
@@ -86,22 +86,24 @@ def recorded(line: Mapping[str, Any]) -> Recorded:
     )
 
 
-def facts_from(line: Mapping[str, Any]) -> Facts:
+def request_from(line: Mapping[str, Any]) -> CallRequest:
+    """The call as it was: what the log recorded of it goes before what the tool would say today."""
     facts = line.get("facts", {})
     use = ToolUse(line["call"], line["tool"], dict(line["input"]))
-    said = facts_of_call(use, line["cwd"])
-    access = Access.from_json(facts["declares"]) if "declares" in facts else said.access
-    matcher = said.matches if use.name in installed() else partial(_covers, facts.get("subject", ""))
+    tool = tool_called(use.name) if use.name in installed() else Unknown(use.name, facts)
+    request = CallRequest.hypothetical(use, tool, RunContext(Path(line["cwd"])))
+    if "declares" in facts:
+        request.access = Access.from_json(facts["declares"])
+    request.read_only = facts.get("read_only", request.read_only)
+    return request
+
+
+def evidence_from(line: Mapping[str, Any]) -> Evidence:
+    """What hooks and checks had said."""
+    facts = line.get("facts", {})
     hook = next((each for each in line["opinions"] if each["layer"] == "hooks" and each["strength"] != "person"), None)
     verdict, reason = facts.get("check", (None, ""))
-    return Facts(
-        mcp=McpInfo(*facts["mcp"]) if "mcp" in facts else None,
-        access=access,
-        matches=matcher,
-        subject=facts.get("subject", ""),
-        read_only=facts.get("read_only", said.read_only),
-        destructive=facts.get("destructive", False),
-        needs_person=facts.get("needs_person", False),
+    return Evidence(
         hook=hook
         and Opinion(
             Strength[hook["strength"].upper()], Verdict(hook["says"]), "hooks", hook["reason"], hook.get("rule", "")
@@ -112,13 +114,9 @@ def facts_from(line: Mapping[str, Any]) -> Facts:
     )
 
 
-def _covers(subject: str, content: str) -> bool:
-    return bool(subject) and matches(content, subject)
-
-
 def of_session(path: Path, audits: Path) -> list[Recorded]:
     """
-    The calls of a session. Where an audit log tells more of one (what was asked, by whom it was answered), that counts.
+    The calls of a session, completed from audit logs, which know what was asked and who answered.
 
     Raises:
         HandrailError: a log cannot be read.
@@ -137,9 +135,9 @@ def of_session(path: Path, audits: Path) -> list[Recorded]:
             result = results.get(call, {})
             refused = bool(result.get("is_error")) and REFUSED in json.dumps(result.get("content"))
             before = "deny" if refused else "allow"
-            use = ToolUse(call, name, given)
+            request = request_of(ToolUse(call, name, given), cwd)
             cut = "[redacted:" in json.dumps(given)
-            found[call] = Recorded(use, facts_of_call(use, cwd), before, False, False, there, cut=cut)
+            found[call] = Recorded(request, NOTHING_SAID, before, False, False, there, cut=cut)
     return list(found.values())
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from handrail.cli.permissions.calls import policy_of
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
 from handrail.conversation.plain import plain
-from handrail.dispatch.approval.decide import decide_use
 from handrail.permissions.case import Case
+from handrail.permissions.decide import case_of, decide_case
 from handrail.permissions.layers import outcome, winner
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
@@ -27,15 +27,15 @@ PROPOSED = RuleSource("proposed")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """0: nothing would change; 1: something would."""
+    """Exit code 0: no decision would change; 1: at least one would."""
     own = policy_of(chosen)
     calls = calls_of(chosen)
     replay = Replay(own, mode=chosen.mode)
-    results = [(call, *replay.decide_use(call)) for call in calls]
+    results = [(call, *replay.decide(call)) for call in calls]
     changed = [
         {
-            "tool": call.use.name,
-            "input": dict(call.use.input),
+            "tool": call.request.use.name,
+            "input": dict(call.request.use.input),
             "before": call.before,
             "after": outcome(decision),
             "reason": decision.reason,
@@ -75,15 +75,16 @@ def calls_of(chosen: argparse.Namespace) -> list[Recorded]:
 
 
 class Replay:
-    """Decides recorded calls by other rules, in the surroundings that they had."""
+    """Decides recorded calls by other rules, in the folder and mode that they had."""
 
     def __init__(self, own: Policy, *, mode: str) -> None:
         self._own = own
         self._mode = mode
         self._in = lru_cache(maxsize=256)(self._made)
 
-    def decide_use(self, call: Recorded, extra: tuple[str, ...] = ()) -> tuple[Case, Decision]:
-        return decide_use(call.use, self._in(call.surroundings, extra), call.facts)
+    def decide(self, call: Recorded, extra: tuple[str, ...] = ()) -> tuple[Case, Decision]:
+        case = case_of(call.request, self._in(call.surroundings, extra), call.evidence)
+        return case, decide_case(case)
 
     def _made(self, there: Surroundings, extra: tuple[str, ...]) -> Policy:
         policy = Policy.empty(there.cwd, there.home).with_availability(self._own.availability)
@@ -96,9 +97,9 @@ def proposal(
     asked: Iterable[tuple[Recorded, Case]], results: list[tuple[Recorded, Case, Decision]], replay: Replay
 ) -> tuple[list[str], int]:
     """
-    The smallest set of rules we find that spares questions to which people always said yes.
+    A small set of rules that avoids questions which people always answered with yes.
 
-    A rule is left out if it would let a call pass that somebody refused.
+    A rule is left out if it would allow a call that a person refused.
     """
     groups = Counter(rules for call, case in asked if call.agreed and (rules := wanted(case)))
     refused = [call for call, _, _ in results if call.refused]
@@ -107,9 +108,9 @@ def proposal(
         more = (*chosen, *(rule for rule in rules if rule not in chosen))
         if len(more) > MAX_RULES or more == chosen:
             continue
-        if not any(outcome(replay.decide_use(call, more)[1]) == "allow" for call in refused):
+        if not any(outcome(replay.decide(call, more)[1]) == "allow" for call in refused):
             chosen = more
-    saved = sum(outcome(replay.decide_use(call, chosen)[1]) == "allow" for call, _ in asked) if chosen else 0
+    saved = sum(outcome(replay.decide(call, chosen)[1]) == "allow" for call, _ in asked) if chosen else 0
     return list(chosen), saved
 
 

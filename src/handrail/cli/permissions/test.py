@@ -1,4 +1,4 @@
-"""`handrail permissions test`: examples as unit tests of a policy. Nothing is executed."""
+"""`handrail permissions test`: checks a policy against examples. No call is executed."""
 
 import argparse
 import codecs
@@ -26,7 +26,7 @@ ANSWERS = ("allow", "ask", "deny", "error")
 
 @record
 class Example:
-    """One line of the file: a call, what is expected of it, and what it is judged by."""
+    """One line of the file: a call, the expected decision, and the rules and mode to decide by."""
 
     id: str
     use: ToolUse
@@ -36,7 +36,7 @@ class Example:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """0: all as expected; 1: not so. A file that cannot be read ends with 2."""
+    """Exit code 0: all as expected; 1: at least one differs; 2: the file cannot be read."""
     examples = read(chosen.file)
     policies = Policies(policy_of(chosen), chosen.file, mode_given=bool(chosen.mode))
     wrong = 0
@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def check(example: Example, policy: Policy) -> dict[str, Any]:
-    """What the policy says of an example, and whether that was expected."""
+    """The decision on an example, and whether it was expected."""
     case, decision = judged(example.use, policy)
     said, why = outcome(decision), winner(decision)
     return {
@@ -74,7 +74,7 @@ def read(file: str) -> list[Example]:
     The examples of a file; `-` is standard input.
 
     Raises:
-        HandrailError: a line is no example, the message names it; or there are none.
+        HandrailError: a line is not an example (the message names it), or there are no examples.
     """
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
@@ -111,7 +111,7 @@ def example(text: str, number: int, file: str) -> Example:
 
 
 def surroundings_problem(values: Mapping[str, Any]) -> str:
-    """What is wrong with the optional parts of an example."""
+    """Problems in the optional fields of an example."""
     mode = values.get("mode", "default")
     if MODE_ALIASES.get(mode, mode) not in MODES:
         return f"there is no mode {mode!r}. Use one of {', '.join(MODES)}."
@@ -132,7 +132,7 @@ def is_texts(value: Any) -> bool:
 
 
 class Policies:
-    """The policies that examples are judged by; the same surroundings give the same policy."""
+    """The policies that examples are decided by; examples with equal fields share one."""
 
     def __init__(self, own: Policy, file: str, *, mode_given: bool) -> None:
         self._own = own

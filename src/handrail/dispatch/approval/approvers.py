@@ -11,11 +11,12 @@ from handrail.dispatch.approval.classifier import Classification, Classifier, as
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import ApprovalAnswer, Handler, PermissionHooks, Question
 from handrail.dispatch.approval.race import Racer, race
-from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.permissions.case import Case
-from handrail.permissions.layers import winner
+from handrail.permissions.facts import Evidence
+from handrail.permissions.layers import UNDECLARED, winner
 from handrail.records import record
 from handrail.tools.permission import Allow, Decision, Strength
+from handrail.tools.request import CallRequest
 
 AnswerOrDecision: TypeAlias = ApprovalAnswer | Decision
 """An answer, or the decision of rules that changed meanwhile."""
@@ -99,8 +100,12 @@ def classifier_text(request: CallRequest) -> str:
 
 
 def needs_person(request: CallRequest, decision: Decision) -> bool:
-    """Whether only the user may allow it: a critical path, or a tool that needs the user's answer."""
-    return request.tool.requires_user_interaction or winner(decision).strength is Strength.CRITICAL_PATH
+    """Whether no hook may allow it: a critical path, a tool that needs the user, or file rules and no declaration."""
+    return (
+        request.tool.requires_user_interaction
+        or winner(decision).strength is Strength.CRITICAL_PATH
+        or any(opinion.layer == UNDECLARED for opinion in decision.opinions)
+    )
 
 
 def is_left_open(decision: Decision) -> bool:

@@ -22,11 +22,12 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.redact import Redactor
-from handrail.dispatch.gate import CallRequest
 from handrail.files.private_folder import make_private_folder
-from handrail.permissions.case import Case, Facts
+from handrail.permissions.case import Case
+from handrail.permissions.facts import Facts
 from handrail.records import record
 from handrail.tools.permission import Decision, Opinion, Update
+from handrail.tools.request import CallRequest
 
 log = logging.getLogger(__name__)
 

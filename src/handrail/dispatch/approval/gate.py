@@ -31,17 +31,19 @@ from handrail.dispatch.approval.decide import Conditions, conditions_unchecked, 
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
-from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import CallRequest, Evidence, refuse_unasked
+from handrail.dispatch.gate import refuse_unasked
 from handrail.permissions.case import Case
+from handrail.permissions.facts import Evidence
 from handrail.permissions.layers import winner
 from handrail.permissions.modes import narrow_mode
 from handrail.permissions.policy import Policy
 from handrail.records import record
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import AgentIdentity, RunContext
+from handrail.tools.flags import parse
 from handrail.tools.output import ContextChange
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Strength, Update, Verdict
+from handrail.tools.request import CallRequest
 
 MAIN = AgentIdentity()
 NAMES = {

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json, ToolUse
-from handrail.dispatch.flags import describe, display_name
-from handrail.dispatch.gate import CallRequest
 from handrail.permissions.case import Case
 from handrail.permissions.risk import Risk, risk
 from handrail.permissions.suggest import Suggestion, suggest
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import AgentIdentity
+from handrail.tools.flags import describe, display_name
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
+from handrail.tools.request import CallRequest
 from handrail.tools.tool import PromptView
 
 ApprovalAnswer: TypeAlias = Allow | Deny

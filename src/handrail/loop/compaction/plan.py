@@ -1,4 +1,4 @@
-"""What the loop and its compaction callback agree on, and when a model refuses a request because of its length."""
+"""The interface between the loop and its compaction callback, and the test for requests that are too long."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal, TypeAlias
@@ -16,8 +16,8 @@ class CompactionRequest:
     """
     Asks for a shorter history. `forced`: the model refused the request as too long.
 
-    `instructions`, which may be empty, come from a person who asked for a summary: a callback that cannot make one
-    raises HandrailError then. None = the loop asks, before each request.
+    `instructions`, which may be empty, come from a user who asked for a summary; a callback that cannot make one then
+    raises HandrailError. None = the loop asks by itself, before each request.
     """
 
     history: History
@@ -49,6 +49,6 @@ Compact: TypeAlias = Callable[[CompactionRequest], Coroutine[Any, Any, Compactio
 
 
 def is_too_long(failure: StreamFailure) -> bool:
-    """Whether the model refused the request because of its length, as far as its message tells."""
+    """Whether the failure message says that the request was too long."""
     message = failure.message.lower()
     return failure.status in {400, 413} and any(hint in message for hint in LENGTH_HINTS)

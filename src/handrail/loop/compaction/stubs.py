@@ -1,5 +1,5 @@
 """
-When a history needs compaction, and how old results leave it, as pure functions.
+Pure functions: when a history needs compaction, and how stubs replace old results.
 
     micro   old, large tool results become stubs that name a file with the whole text (here)
     full    what is older than the newest turns becomes a summary by the model (`summary`)
@@ -98,7 +98,7 @@ def stub_old_results(
     messages: Sequence[Message], folder: Path | None, policy: CompactionPolicy = DEFAULT_POLICY
 ) -> StubbedHistory | None:
     """
-    Put stubs in the place of old, large results; None when too little would be freed.
+    Replace old, large results with stubs; None when too little would be freed.
 
     `folder` is where whole texts go; without one they are lost. The results of the newest answer always stay: the model
     has not seen them yet.
@@ -150,7 +150,7 @@ def _stub(result: ToolResult, folder: Path | None) -> tuple[ToolResult, list[Fil
 def _decode(data: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
-    except ValueError:  # what a tool called an image need not be one
+    except ValueError:  # a block that a tool labels as an image may not be one
         return data.encode("utf-8", "surrogatepass")
 
 

@@ -89,11 +89,7 @@ def summary_request(
 
 
 def replace_with_summary(parts: HistorySplit, summary: str) -> tuple[Message, ...] | None:
-    """
-    The history after a summary: environment, memory, the tools in use, the summary, the newest turns.
-
-    None when that would be no shorter, or the summary says nothing.
-    """
+    """The history with a summary in the place of older turns; None if it is empty or nothing gets shorter."""
     text = summary.strip()[:MAX_SUMMARY]
     if not text:
         return None

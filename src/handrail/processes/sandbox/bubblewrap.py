@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from handrail.errors import SandboxError
-from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, is_covered
+from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, is_covered, parent
 
 Look = Callable[[str], int]
 """The file type of a path, links not followed; 0 when there is nothing."""
@@ -87,7 +87,7 @@ def mount_link(plan: Plan, path: str, access: PathAccess) -> list[str]:
             "Put the real file or folder there, or turn the sandbox off."
         )
     # In a private folder the link is not there, so what it leads to can take its place.
-    shown = access is PathAccess.READ and plan.above(path) in (PathAccess.PRIVATE, PathAccess.HIDDEN)
+    shown = access is PathAccess.READ and plan.access(parent(path)) in (PathAccess.PRIVATE, PathAccess.HIDDEN)
     return ["--ro-bind-try", path, path] if shown else []
 
 

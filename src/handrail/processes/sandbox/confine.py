@@ -74,12 +74,7 @@ class CommandSandbox:
 
     @property
     def method(self) -> MethodTrial:
-        """
-        How commands are confined here.
-
-        Raises:
-            SandboxError: nothing that could confine them works here.
-        """
+        """How commands are confined here. Raises SandboxError if nothing that could confine them works here."""
         found = self._method or best()
         if found is None:
             raise SandboxError(f"{self.obstacle()}. `handrail doctor` says more; sandbox.enabled = false turns it off.")
@@ -116,12 +111,7 @@ class CommandSandbox:
         return _plan(self.settings, around)
 
     def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
-        """
-        The command, confined.
-
-        Raises:
-            SandboxError: it cannot be confined; it must not be run.
-        """
+        """The command, confined. Raises SandboxError if it cannot be confined, and must not be run."""
         method, plan = self.method, self.plan()
         if plan.access(os.path.realpath(cwd)) in (PathAccess.HIDDEN, PathAccess.PRIVATE):
             raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
@@ -174,17 +164,12 @@ def environment(plan: Plan, method: Method) -> dict[str, str | None]:
     return changes
 
 
-def look(path: str) -> int:
-    """The file type of a path, links not followed; 0 when there is nothing."""
+def readable_kind(path: str) -> int:
+    """The file type of a path, links not followed; 0 when there is nothing, or a file that only root can open."""
     try:
-        return stat.S_IFMT(os.lstat(path).st_mode)
+        kind = stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
         return 0
-
-
-def readable_kind(path: str) -> int:
-    """Like `look`, but 0 for a file that only root can open: it need not be hidden."""
-    kind = look(path)
     return 0 if kind == stat.S_IFREG and path in SYSTEM and not os.access(path, os.R_OK) else kind
 
 

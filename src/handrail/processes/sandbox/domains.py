@@ -11,15 +11,8 @@ Public = Callable[[str], bool]
 """Whether an address leads to the public internet: not to this machine, its network or a metadata service."""
 
 
-def means(domain: Domain, host: str, port: int) -> bool:
-    """Whether the entry covers the host; `*.example.com` covers every sub-domain, not example.com itself."""
-    if domain.port != port and not (domain.port == 0 and port in WEB_PORTS):
-        return False
-    return names(domain.pattern, host)
-
-
 def names(pattern: str, host: str) -> bool:
-    """Whether the pattern covers the host, whatever the port."""
+    """Whether the pattern covers the host; `*.example.com` covers every sub-domain, not example.com itself."""
     host = host.lower().removesuffix(".")
     network = network_of(pattern)
     if network is not None:
@@ -33,7 +26,8 @@ def refusal(host: str, port: int, allowed: Iterable[Domain], denied: Iterable[Do
     """Why the host may not be reached, or nothing. A denied domain is denied at every port."""
     if any(names(domain.pattern, host) for domain in denied):
         return f"{host} is denied by sandbox.network.deniedDomains"
-    if not any(means(domain, host, port) for domain in allowed):
+    ports = (port, 0) if port in WEB_PORTS else (port,)
+    if not any(domain.port in ports and names(domain.pattern, host) for domain in allowed):
         return f"{host}:{port} is not among sandbox.network.allowedDomains"
     return ""
 

@@ -59,13 +59,9 @@ def _of(root: str) -> GitFolders:
 
 
 def _inside(folder: str) -> tuple[str, ...]:
-    names = GIT_GUARDED if _own_settings(folder) else tuple(name for name in GIT_GUARDED if name != "config.worktree")
-    return tuple(f"{folder}/{name}" for name in names)
-
-
-def _own_settings(folder: str) -> bool:
-    """Whether git reads `config.worktree` in this folder; only the configuration itself can say so."""
-    return b"worktreeconfig" in (_read(f"{folder}/config") or b"").lower()
+    # only the configuration itself can say whether git reads `config.worktree` in this folder
+    own_settings = b"worktreeconfig" in (_read(f"{folder}/config") or b"").lower()
+    return tuple(f"{folder}/{name}" for name in GIT_GUARDED if own_settings or name != "config.worktree")
 
 
 def _linked_folder(dot_git: str) -> str | None:

@@ -75,7 +75,6 @@ class Plan:
     guarded: tuple[str, ...]
     pinned: tuple[str, ...]
     tmp: str
-    home: str
     reach: NetworkReach
     allowed: tuple[Domain, ...] = ()
     denied: tuple[Domain, ...] = ()
@@ -84,15 +83,8 @@ class Plan:
 
     def access(self, path: str) -> PathAccess:
         """What a command may do with this real path."""
-        return self.nearest(upwards(path))
-
-    def above(self, path: str) -> PathAccess:
-        """What the folder is in which this path lies."""
-        return self.nearest(upwards(path)[1:])
-
-    def nearest(self, folders: list[str]) -> PathAccess:
         table = dict(self.marks)
-        return next(table[folder] for folder in folders if folder in table)
+        return next(table[folder] for folder in upwards(path) if folder in table)
 
     @property
     def writable(self) -> tuple[str, ...]:
@@ -101,12 +93,7 @@ class Plan:
 
 
 def make_plan(settings: SandboxSettings, around: PlanInputs) -> Plan:
-    """
-    What a command may do.
-
-    Raises:
-        SandboxError: the settings or the folders do not allow a sandbox that protects anything.
-    """
+    """What a command may do. Raises SandboxError if settings or folders allow no sandbox that protects anything."""
     refuse(settings, around)
     rules = _Rules(settings, around)
     marks = tuple(rules.marks())
@@ -115,7 +102,6 @@ def make_plan(settings: SandboxSettings, around: PlanInputs) -> Plan:
         guarded=tuple(sorted(rules.guarded)),
         pinned=tuple(sorted(rules.pinned)),
         tmp=around.tmp,
-        home=around.home,
         reach=reach(settings),
         allowed=settings.network.allowed,
         denied=settings.network.denied,

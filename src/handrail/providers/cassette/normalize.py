@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from handrail.conversation.redact import Redactor, SecretSpan
+from handrail.conversation.redact import Redactor, TextEdit, apply_edits, secret_edit
 from handrail.errors import CassetteError
 from handrail.records import record
 
@@ -26,15 +26,6 @@ VOLATILE: tuple[tuple[str, str], ...] = (
 
 
 @record
-class TextEdit:
-    """A range of a text and its replacement."""
-
-    start: int
-    end: int
-    text: str
-
-
-@record
 class Normalizer:
     """
     `places` are pairs of absolute path and name: a recording holds the name in braces, and a replay puts the path back.
@@ -48,7 +39,7 @@ class Normalizer:
 
     def edits(self, text: str) -> list[TextEdit]:
         """The edits that remove secrets and paths from a text, in order. Where both overlap, the secret wins."""
-        found = [TextEdit(span.start, span.end, span.replacement) for span in self._secrets(text)]
+        found = self._secrets(text)
         for path, name in self.places:
             if path not in text:
                 continue
@@ -76,15 +67,15 @@ class Normalizer:
                 break
         return text
 
-    def _secrets(self, text: str) -> list[SecretSpan]:
-        spans = list(self.redactor.spans(text))
-        end = spans[-1].end if spans else 0
+    def _secrets(self, text: str) -> list[TextEdit]:
+        found = self.redactor.spans(text)
+        end = found[-1].end if found else 0
         # a stream can break off in the middle of a secret
         for label, secret in self.redactor.secrets:
             for size in range(min(len(secret) - 1, len(text) - end), SHORTEST_PART - 1, -1):
                 if text.endswith(secret[:size]):
-                    return [*spans, SecretSpan(len(text) - size, len(text), label)]
-        return spans
+                    return [*found, secret_edit(len(text) - size, len(text), label)]
+        return found
 
 
 _VOLATILE = tuple((name, re.compile(pattern)) for name, pattern in VOLATILE)
@@ -126,12 +117,3 @@ def _replace_matches(text: str, pattern: re.Pattern[str], replacement: str) -> s
 def placeholder(name: str) -> str:
     """What a recording holds instead of a path."""
     return f"{{{{handrail:{name}}}}}"
-
-
-def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
-    """The text with the edits applied."""
-    pieces, at = [], 0
-    for edit in edits:
-        pieces += [text[at : edit.start], edit.text]
-        at = edit.end
-    return "".join([*pieces, text[at:]]) if pieces else text

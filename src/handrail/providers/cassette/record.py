@@ -17,10 +17,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from handrail.conversation.redact import apply_edits
 from handrail.errors import CassetteError, TransportError
+from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest, Response, Transport
 from handrail.providers.cassette.canonical import Canonical, api_of, canonical
-from handrail.providers.cassette.normalize import Normalizer, apply_edits
+from handrail.providers.cassette.normalize import Normalizer
 from handrail.providers.cassette.scrub import scrub
 from handrail.providers.cassette.tape import Chunk, End, Header, Recording, TapeWriter
 from handrail.providers.choose import load_api
@@ -45,14 +47,12 @@ class Recorder:
         normalizer: Normalizer,
         *,
         timed: bool = False,
-        note: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
         self._inner = inner
         self._normalizer = normalizer
         self._timed = timed
-        self._note = note
         self._clock = clock
         self._writer = TapeWriter()
         self._count = 0
@@ -72,7 +72,7 @@ class Recorder:
         request = canonical(outgoing, self._normalizer)
         if not self._has_header:
             self._has_header = True
-            self._write(self._writer.header(_header(outgoing, request, self._note)))
+            self._write(self._writer.header(_header(outgoing, request)))
         started = self._clock()
         try:
             reply = await self._inner.send(outgoing)
@@ -92,7 +92,7 @@ class Recorder:
         if self._file.closed:
             return
         if not self._has_header:
-            self._write(self._writer.header(Header(note=self._note)))
+            self._write(self._writer.header(Header()))
         os.fsync(self._file.fileno())
         self._file.close()
         self._part.replace(self.path)
@@ -178,15 +178,20 @@ class RecordingReply:
             self._recorder.add(self, end, why)
 
 
-def _header(outgoing: HttpRequest, request: Canonical, note: str) -> Header:
+def _header(outgoing: HttpRequest, request: Canonical) -> Header:
     provider = api_of(outgoing.url)
     parts = urlsplit(outgoing.url)
     host = parts.netloc.rpartition("@")[2]
     path = parts.path
     if provider in {"anthropic", "openai", "openai-responses"}:
         path = path.removesuffix(load_api(provider).path)  # type: ignore[arg-type]  # one of the three, as just seen
-    return Header(provider, f"{parts.scheme}://{host}{path}", str(request.head.get("model", "")), note)
+    return Header(provider, f"{parts.scheme}://{host}{path}", str(request.head.get("model", "")))
 
 
 def _owner_only(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def open_recorder(path: Path, normalizer: Normalizer, env: Mapping[str, str]) -> Recorder:
+    """A transport that records what a model answers, with its timing."""
+    return Recorder(HttpClient(env), path, normalizer, timed=True)

@@ -48,19 +48,8 @@ class Replayer:
         for recording in recordings:
             self._waiting.setdefault("" if in_order else recording.request.key, deque()).append(recording)
 
-    @property
-    def unplayed(self) -> tuple[int, ...]:
-        """The numbers of the recordings that were not requested yet."""
-        return tuple(recording.number for recording in self.cassette.recordings if recording.number not in self._played)
-
     async def send(self, outgoing: HttpRequest) -> "ReplayedReply":
-        """
-        The recorded answer.
-
-        Raises:
-            CassetteMissError: it was not recorded, or not that often.
-            TransportError: the recorded request got no answer.
-        """
+        """The recorded answer. Raises CassetteMissError without one, TransportError if the request got none then."""
         asked = canonical(outgoing, self.normalizer)
         waiting = self._waiting.get("" if self._in_order else asked.key)
         if not waiting:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from handrail.providers.cassette.normalize import TextEdit, apply_edits
+from handrail.conversation.redact import TextEdit, apply_edits
 from handrail.providers.wire import echo
 
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")

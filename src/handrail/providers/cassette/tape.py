@@ -113,12 +113,7 @@ class TapeWriter:
 
 
 def load(path: Path) -> Cassette:
-    """
-    Read a cassette.
-
-    Raises:
-        CassetteError: there is no such file, or it is no cassette, or its format is newer.
-    """
+    """Read a cassette. Raises CassetteError if there is no such file, or it is no cassette, or its format is newer."""
     try:
         size = path.stat().st_size
         if size > MAX_SIZE:

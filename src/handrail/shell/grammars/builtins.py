@@ -130,14 +130,13 @@ def shopt(words: tuple[Word, ...]) -> tuple[Effect, ...]:
 
 
 def settings(words: tuple[Word, ...]) -> tuple[Effect, ...]:
-    return tuple(effect for word in words if (effect := setting(word)))
+    changes = [word for word in words if not is_harmless(word)]
+    return tuple(Effect(Does.STATE, word, "changes a variable, which may change what programs do") for word in changes)
 
 
-def setting(word: Word) -> Effect | None:
+def is_harmless(word: Word) -> bool:
     name, equals, _ = word.prefix.partition("=")
-    if equals and harmless_setting(name, word.cut(len(name) + 1)):
-        return None
-    return Effect(Does.STATE, word, "changes a variable, which may change what programs do")
+    return bool(equals) and harmless_setting(name, word.cut(len(name) + 1))
 
 
 # Names of variables, as `read` takes them: plain lower-case names, since a subscript is evaluated by the shell.

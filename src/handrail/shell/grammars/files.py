@@ -46,9 +46,8 @@ def find(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     while left and not begins_expression(left[0]):
         starts.append(left.pop(0))
     effects += [Effect(Does.LOOKS, start, SEARCHES) for start in starts or [literal_word(".")]]
-    effects += [
-        Effect(Does.UNKNOWN, start, "could become part of the expression") for start in starts if may_be_test(start)
-    ]
+    unclear = [start for start in starts if start.literal is None and start.may_be_option]
+    effects += [Effect(Does.UNKNOWN, start, "could become part of the expression") for start in unclear]
     found = FoundPaths(starts or [literal_word(".")], PieceKind.FILE if only_files(words) else PieceKind.FOUND)
     while left:
         step(left, effects, found)
@@ -78,10 +77,6 @@ def begins_expression(word: Word) -> bool:
     if text is None:
         return word.prefix[:1] in ("(", "!", "-")
     return (text.startswith("-") and text != "-") or text in ("(", ")", "!", ",")
-
-
-def may_be_test(start: Word) -> bool:
-    return start.literal is None and start.may_be_option
 
 
 def step(left: list[Word], effects: list[Effect], found: FoundPaths) -> None:

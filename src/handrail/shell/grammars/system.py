@@ -105,10 +105,10 @@ def option(text: str, left: list[Word]) -> None:
 
 # Words of ip (iproute2 6.1, ip(8)): the forms that show. Objects and actions may be shortened, options not.
 
-OPTIONS = frozenset(
-    "-4 -6 -0 -br -brief -c -color -d -details -h -human -j -json -o -oneline -p -pretty -r -s -stats -statistics -t "
-    "-V -Version".split()
-) - {"-r"}  # resolves names
+OPTIONS = frozenset(  # not -r, which resolves names
+    "-4 -6 -0 -br -brief -c -color -d -details -h -human -j -json -o -oneline -p -pretty -s -stats -statistics -t -V "
+    "-Version".split()
+)
 OBJECTS = frozenset("a addr address l link r route ro n neigh neighbor neighbour ru rule maddr maddress".split())
 ROUTES = frozenset(("r", "ro", "route"))
 # Not `s` alone, which is `set` for links.
@@ -139,21 +139,18 @@ def ip(words: tuple[Word, ...]) -> tuple[Effect, ...]:
 # Filters of ss (iproute2 6.1, ss(8)): states and ports. Addresses are left out, since names are looked up.
 
 KEYWORD = frozenset("state exclude sport dport = == != >= <= > < eq ne ge le gt lt and or not ( ) & | !".split())
-STATE = re.compile(r"all|connected|synchronized|bucket|big|established|syn-(sent|recv)|fin-wait-[12]|time-wait|closed|"
-                   r"close-wait|last-ack|listen(ing)?|closing")  # fmt: skip
-PORT = re.compile(r":[a-z0-9-]+")
+FILTER_WORD = re.compile(
+    r":[a-z0-9-]+|all|connected|synchronized|bucket|big|established|syn-(sent|recv)|fin-wait-[12]|time-wait|closed|"
+    r"close-wait|last-ack|listen(ing)?|closing"
+)
 
 
 def ss_filter(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     for word in words:
         text = word.literal
-        if text is None or not all(is_listed(part) for part in text.split()):
+        if text is None or not all(part in KEYWORD or FILTER_WORD.fullmatch(part) for part in text.split()):
             raise UnclearError(f"{word} in a filter of ss", word.start, word.end, "ss")
     return ()
-
-
-def is_listed(part: str) -> bool:
-    return part in KEYWORD or bool(STATE.fullmatch(part) or PORT.fullmatch(part))
 
 
 # The operand of date: an output format. Any other operand is a new time for the clock.

@@ -1,6 +1,6 @@
 """
-What programs do, as data: one module per family, each with `COMMANDS: dict[str, Command]` and with `SOURCES`, the
-manuals that its entries were written from ("*" stands for the programs that no other source lists).
+What programs do, as data: one module per family, each with `COMMANDS` (one key may hold several names) and with
+`SOURCES`, the manuals that its entries were written from ("*" stands for the programs that no other source lists).
 
 `index.FAMILIES` says which module knows a program, so that one is imported when one of its programs is first met. It is
 derived from the modules: `python scripts/shell_index.py` writes it, and a test says when it is not up to date.
@@ -55,7 +55,7 @@ Add lines to `tests/shell/test_tables_<group>.py`: a table of read-only lines, a
 from functools import cache
 from importlib import import_module
 
-from handrail.shell.tables.format import Command, OptionIndex
+from handrail.shell.tables.format import Command, OptionIndex, by_name
 from handrail.shell.tables.index import FAMILIES
 
 
@@ -71,8 +71,7 @@ def lookup(name: str) -> Command | None:
     family = family_of().get(name)
     if family is None:
         return None
-    commands: dict[str, Command] = import_module(f"handrail.shell.tables.{family}").COMMANDS
-    return commands[name]
+    return by_name(import_module(f"handrail.shell.tables.{family}").COMMANDS)[name]
 
 
 _options: dict[int, tuple[Command, OptionIndex]] = {}

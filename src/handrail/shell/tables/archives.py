@@ -8,23 +8,14 @@ SOURCES = {
     "the manual page of each": "*",
 }
 
-PACKER = Command(plain=True, expression="archives.compressor")
-CAT = Command(flags="-f --force -q --quiet -v --verbose -h --help -V --version", rest=READ)
 UNPACKS = Command(effect={WRITE: "creates files or replaces its operands"}, plain=True, rest=READ)
-PACKS = UNPACKS._replace(rest=None, expression="archives.packer")
-ZIPINFO = Command(
-    # A listing, whatever else is given.
-    flags="-1 -2 -s -m -l -v -h -t -T -U -z -C",
-    operands=(READ,),
-    rest=TEXT,
-    options_first=True,
-)
 
 COMMANDS: dict[str, Command] = {
-    "tar": Command(plain=True, expression="archives.tar"),
-    "bsdtar": Command(plain=True, expression="archives.tar"),
-    **dict.fromkeys("gzip xz bzip2 zstd gunzip unxz bunzip2 unzstd".split(), PACKER),
-    **dict.fromkeys("zcat gzcat bzcat xzcat lzcat zstdcat".split(), CAT),
+    "tar bsdtar": Command(plain=True, expression="archives.tar"),
+    "gzip xz bzip2 zstd gunzip unxz bunzip2 unzstd": Command(plain=True, expression="archives.compressor"),
+    "zcat gzcat bzcat xzcat lzcat zstdcat": Command(
+        flags="-f --force -q --quiet -v --verbose -h --help -V --version", rest=READ
+    ),
     "unzip": Command(
         # The first operand ends the options; -T, -f, -u and no option at all change files.
         flags="-l -v -t -p -c -z -q -C -1 -Z",
@@ -33,7 +24,13 @@ COMMANDS: dict[str, Command] = {
         rest=TEXT,
         options_first=True,
     ),
-    "zipinfo": ZIPINFO,
-    **dict.fromkeys("zip 7z 7za 7zr rar".split(), PACKS),
-    **dict.fromkeys("cpio ar unrar compress uncompress lz4 lzma".split(), UNPACKS),
+    "zipinfo": Command(
+        # A listing, whatever else is given.
+        flags="-1 -2 -s -m -l -v -h -t -T -U -z -C",
+        operands=(READ,),
+        rest=TEXT,
+        options_first=True,
+    ),
+    "zip 7z 7za 7zr rar": UNPACKS._replace(rest=None, expression="archives.packer"),
+    "cpio ar unrar compress uncompress lz4 lzma": UNPACKS,
 }

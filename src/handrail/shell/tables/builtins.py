@@ -8,47 +8,40 @@ SOURCES = {"bash 5.2, SHELL BUILTIN COMMANDS": "*"}
 CDPATH = Requirement("no-cdpath", "CDPATH is not set in the environment")
 
 
-# Takes a number, which is read as one and not evaluated.
-NUMBER = Command(plain=True, rest=TEXT)
-SOURCE = Command(operands=(SCRIPT,), rest=TEXT, alone={SCRIPT: "runs a file"}, options_first=True)
-DECLARE = Command(plain=True, expression="builtins.settings", alone={SECRET: "shows all variables"})
-
 COMMANDS: dict[str, Command] = {
     # No options: -P changes what `..` means, -L is the default, -e and -@ are rare.
     "cd": Command(operands=(LOOK,), alone={NAMES: "goes to the home folder"}, requires=(CDPATH,)),
     # Operands must be plain names: a subscript would be evaluated.
     "read": Command(flags="-r -s", values={"-d -n -N -t": TEXT}, expression="builtins.names"),
-    "test": Command(plain=True, expression="builtins.test"),
-    "[": Command(plain=True, expression="builtins.test"),
-    "[[": Command(plain=True, expression="builtins.test"),
-    **dict.fromkeys(("source", "."), SOURCE),
+    "test [ [[": Command(plain=True, expression="builtins.test"),
+    "source .": Command(operands=(SCRIPT,), rest=TEXT, alone={SCRIPT: "runs a file"}, options_first=True),
     "alias": Command(plain=True, expression="builtins.alias"),
     "unalias": always(STATE, "removes an alias"),
-    **dict.fromkeys("exit return break continue logout caller".split(), NUMBER),
+    # They take a number, which is read as one and not evaluated.
+    "exit return break continue logout caller": Command(plain=True, rest=TEXT),
     "shift": always(STATE, "moves the parameters of the shell"),
     "set": Command(plain=True, expression="builtins.set_options"),
     "shopt": Command(plain=True, expression="builtins.shopt"),
-    **dict.fromkeys("export declare typeset local readonly".split(), DECLARE),
+    "export declare typeset local readonly": Command(
+        plain=True, expression="builtins.settings", alone={SECRET: "shows all variables"}
+    ),
     "unset": always(STATE, "removes a variable, and evaluates a subscript in its name"),
     "let": always(NAMES, "evaluates arithmetic, which can run commands"),
     "hash": always(STATE, "changes where programs are found"),
     "wait": Command(flags="-f -n", rest=TEXT),
     "disown": always(STATE, "lets a job outlive the shell"),
-    "bg": always(STATE, "lets a job go on"),
-    "fg": always(STATE, "lets a job go on"),
+    "bg fg": always(STATE, "lets a job go on"),
     "suspend": always(STATE, "stops the shell"),
     "umask": Command(flags="-p -S"),
     "ulimit": Command(flags="-a -S -H -c -d -f -l -m -n -s -t -u -v"),
     "times": Command(),
     "dirs": Command(flags="-l -p -v"),
-    "pushd": always(NAMES, "changes the folder, which is not followed"),
-    "popd": always(NAMES, "changes the folder, which is not followed"),
+    "pushd popd": always(NAMES, "changes the folder, which is not followed"),
     "getopts": always(STATE, "sets variables"),
     "history": always(SECRET, "shows or changes what was typed"),
     "fc": always(NAMES, "runs commands again"),
     "enable": always(NAMES, "switches builtins on and off, or loads them from a file"),
     "bind": always(STATE, "changes what keys do"),
-    "complete": always(STATE, "sets what completes a word"),
+    "complete compopt": always(STATE, "sets what completes a word"),
     "compgen": always(NAMES, "can run a command or a function"),
-    "compopt": always(STATE, "sets what completes a word"),
 }

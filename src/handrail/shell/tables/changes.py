@@ -67,9 +67,33 @@ COMMANDS: dict[str, Command] = {
     "rmdir": removes("removes folders", "-p --parents -v --verbose"),
     "shred": removes("overwrites files", "-f -u -v -x -z", "-n -s"),
     "unlink": removes("removes a file", ""),
+    "srm wipe trash trash-put rimraf safe-rm": removes(
+        "removes files", "-f -i -r -R -v -s -z --force --recursive --verbose"
+    ),
+    "gio": Command(
+        subcommands={
+            **dict.fromkeys(("trash", "remove"), removes("removes files", "-f --force")),
+            "move": copies("-p --progress -C --no-copy-fallback", moves_files="*"),
+        }
+    ),
+    "rclone": Command(
+        subcommands={
+            **dict.fromkeys(
+                "purge delete deletefile rmdir rmdirs cleanup".split(),
+                removes("removes files", "--rmdirs --leave-root"),
+            ),
+            **dict.fromkeys(("move", "moveto"), copies("-P --progress", moves_files="*")),
+            "sync": copies("-P --progress")._replace(clears="*"),
+        }
+    ),
     **dict.fromkeys(
-        "srm wipe trash trash-put rimraf safe-rm".split(),
-        removes("removes files", "-f -i -r -R -v -s -z --force --recursive --verbose"),
+        ("tmpreaper", "tmpwatch"),
+        Command(
+            effect={WRITE: "removes old files"},
+            flags="-a --all -f --force -m --mtime -u --atime -c --ctime -v --verbose",
+            operands=(TEXT,),
+            rest=REMOVE,
+        ),
     ),
     "mkdir": Command(
         effect={WRITE: "makes folders"}, flags="-p --parents -v --verbose", values={"-m --mode": TEXT}, rest=WRITE
@@ -101,31 +125,21 @@ COMMANDS: dict[str, Command] = {
     "dd": always(WRITE, "writes to a file or device (of=)"),
     "link": Command(effect={WRITE: "makes a link"}, operands=(READ, WRITE)),
     "sponge": Command(effect={WRITE: "writes its input"}, flags="-a", rest=WRITE),
-    **dict.fromkeys(
-        "chmod chown chgrp chattr setfacl".split(),
-        Command(
-            effect={WRITE: "changes who may use files"},
-            flags="-R --recursive -v --verbose -c --changes -f --silent -h",
-            operands=(TEXT,),
-            rest=WRITE,
-        ),
+    "chmod chown chgrp chattr setfacl": Command(
+        effect={WRITE: "changes who may use files"},
+        flags="-R --recursive -v --verbose -c --changes -f --silent -h",
+        operands=(TEXT,),
+        rest=WRITE,
     ),
     "sync": always(STATE, "writes out what the system holds back"),
-    **dict.fromkeys("stty reset".split(), always(STATE, "changes the terminal")),
-    **dict.fromkeys("reboot shutdown halt poweroff init telinit".split(), always(STATE, "stops the machine")),
-    **dict.fromkeys(
-        "mount umount swapon swapoff mkfs fdisk parted insmod rmmod modprobe losetup".split(),
-        always(STATE, "changes disks or the kernel"),
+    "stty reset": always(STATE, "changes the terminal"),
+    "reboot shutdown halt poweroff init telinit": always(STATE, "stops the machine"),
+    "mount umount swapon swapoff mkfs fdisk parted insmod rmmod modprobe losetup": always(
+        STATE, "changes disks or the kernel"
     ),
-    **dict.fromkeys(
-        "useradd userdel usermod groupadd groupdel passwd chpasswd visudo chsh".split(),
-        always(STATE, "changes accounts"),
-    ),
-    **dict.fromkeys("logger wall write mesg service launchctl".split(), always(STATE, "changes the system")),
-    **dict.fromkeys(
-        "scp sftp ftp telnet nc ncat netcat socat nmap ping ping6 traceroute tracepath dig host nslookup whois aria2c "
-        "http https mail sendmail".split(),
-        always(NETWORK, "reaches the network"),
-    ),
-    **dict.fromkeys("ex view vimdiff pico".split(), always(PROGRAM, "an editor starts programs and writes files")),
+    "useradd userdel usermod groupadd groupdel passwd chpasswd visudo chsh": always(STATE, "changes accounts"),
+    "logger wall write mesg service launchctl": always(STATE, "changes the system"),
+    "scp sftp ftp telnet nc ncat netcat socat nmap ping ping6 traceroute tracepath dig host nslookup whois aria2c "
+    "http https mail sendmail": always(NETWORK, "reaches the network"),
+    "ex view vimdiff pico": always(PROGRAM, "an editor starts programs and writes files"),
 }

@@ -5,32 +5,29 @@ from handrail.shell.tables.format import NAMES, PROGRAM, READ, STATE, TEXT, WRIT
 SOURCES = {"GNU diffutils 3.8": "diff cmp diff3 sdiff", "colordiff 1.0.21": "colordiff", "GNU patch 2.7": "patch"}
 
 
-DIFF = Command(
-    flags="--normal -q --brief -s --report-identical-files -c -u -e --ed -n --rcs -y --side-by-side --left-column "
-    "--suppress-common-lines -p --show-c-function -t --expand-tabs -T --initial-tab --suppress-blank-empty -r "
-    "--recursive --no-dereference -N --new-file -P --unidirectional-new-file --ignore-file-name-case "
-    "--no-ignore-file-name-case -i --ignore-case -E --ignore-tab-expansion -Z --ignore-trailing-space -b "
-    "--ignore-space-change -w --ignore-all-space -B --ignore-blank-lines -a --text --strip-trailing-cr -d --minimal "
-    "-H --speed-large-files --help -v --version",
-    values={
-        "-C -U -W --width -F --show-function-line --label -L --tabsize -x --exclude -S --starting-file -I "
-        "--ignore-matching-lines -D --ifdef --line-format --old-line-format --new-line-format "
-        "--unchanged-line-format --old-group-format --new-group-format --unchanged-group-format "
-        "--changed-group-format --horizon-lines --palette": TEXT,
-        "-X --exclude-from --from-file --to-file": READ,
-    },
-    optional={"--color --context --unified": TEXT},
-    never={"-l --paginate": "starts pr"},
-    number=True,
-    rest=READ,
-    recurses="*",  # two folders are compared file by file, without -r those at the top
-    follows="*",
-)
-
 COMMANDS: dict[str, Command] = {
-    "diff": DIFF,
-    # Its configuration file may name another diff; -u, -c, ... are handed on to it.
-    "colordiff": DIFF._replace(),
+    # The configuration file of colordiff may name another diff; -u, -c, ... are handed on to it.
+    "diff colordiff": Command(
+        flags="--normal -q --brief -s --report-identical-files -c -u -e --ed -n --rcs -y --side-by-side --left-column "
+        "--suppress-common-lines -p --show-c-function -t --expand-tabs -T --initial-tab --suppress-blank-empty -r "
+        "--recursive --no-dereference -N --new-file -P --unidirectional-new-file --ignore-file-name-case "
+        "--no-ignore-file-name-case -i --ignore-case -E --ignore-tab-expansion -Z --ignore-trailing-space -b "
+        "--ignore-space-change -w --ignore-all-space -B --ignore-blank-lines -a --text --strip-trailing-cr -d "
+        "--minimal -H --speed-large-files --help -v --version",
+        values={
+            "-C -U -W --width -F --show-function-line --label -L --tabsize -x --exclude -S --starting-file -I "
+            "--ignore-matching-lines -D --ifdef --line-format --old-line-format --new-line-format "
+            "--unchanged-line-format --old-group-format --new-group-format --unchanged-group-format "
+            "--changed-group-format --horizon-lines --palette": TEXT,
+            "-X --exclude-from --from-file --to-file": READ,
+        },
+        optional={"--color --context --unified": TEXT},
+        never={"-l --paginate": "starts pr"},
+        number=True,
+        rest=READ,
+        recurses="*",  # two folders are compared file by file, without -r those at the top
+        follows="*",
+    ),
     "cmp": Command(
         flags="-b --print-bytes -l --verbose -s --quiet --silent --help -v --version",
         values={"-i --ignore-initial -n --bytes": TEXT},

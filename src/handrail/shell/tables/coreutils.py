@@ -37,27 +37,9 @@ def prints(
     )
 
 
-LS = Command(
-    flags="-a --all -A --almost-all --author -b --escape -B --ignore-backups -c -C -d --directory -D --dired -f -F "
-    "-g -G --no-group --group-directories-first --file-type -h --human-readable --si -H --dereference-command-line "
-    "--dereference-command-line-symlink-to-dir -i --inode -k --kibibytes -l -L --dereference -m -n "
-    "--numeric-uid-gid -N --literal -o -p -q --hide-control-chars --show-control-chars -Q --quote-name -r "
-    "--reverse -R --recursive -s --size -S -t -u -U -v -x -X -Z --context -1 --zero --full-time --help --version",
-    values={
-        "--block-size --format --hide --indicator-style -I --ignore --quoting-style --sort --time --time-style "
-        "-T --tabsize -w --width": TEXT
-    },
-    optional={"--color --classify --hyperlink": TEXT},
-    rest=LOOK,
-    default=".",
-    harmless_options=True,
-    lists_paths=True,
-)
-
 CHECKS = {"-c --check": "reads the files named in its operands"}
 # What --check reads is named in a file.
 SUM = prints("-b --binary -t --text --tag -z --zero")._replace(never=CHECKS)
-SUMS = "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum".split()
 
 BASE64 = Command(
     # BSD: -o writes a file, -i takes one to read, -D decodes.
@@ -68,11 +50,26 @@ BASE64 = Command(
 
 COMMANDS: dict[str, Command] = {
     # echo prints anything it does not know.
-    **dict.fromkeys("true false : echo".split(), Command(plain=True, rest=TEXT)),
+    "true false : echo": Command(plain=True, rest=TEXT),
     # -v sets a variable, and its value may hold a subscript that is evaluated.
     "printf": Command(values={"-v": NAMES}, options_first=True, rest=TEXT),
     "pwd": Command(flags="-L -P"),
-    **dict.fromkeys("ls dir vdir".split(), LS),
+    "ls dir vdir": Command(
+        flags="-a --all -A --almost-all --author -b --escape -B --ignore-backups -c -C -d --directory -D --dired -f -F "
+        "-g -G --no-group --group-directories-first --file-type -h --human-readable --si -H --dereference-command-line "
+        "--dereference-command-line-symlink-to-dir -i --inode -k --kibibytes -l -L --dereference -m -n "
+        "--numeric-uid-gid -N --literal -o -p -q --hide-control-chars --show-control-chars -Q --quote-name -r "
+        "--reverse -R --recursive -s --size -S -t -u -U -v -x -X -Z --context -1 --zero --full-time --help --version",
+        values={
+            "--block-size --format --hide --indicator-style -I --ignore --quoting-style --sort --time --time-style "
+            "-T --tabsize -w --width": TEXT
+        },
+        optional={"--color --classify --hyperlink": TEXT},
+        rest=LOOK,
+        default=".",
+        harmless_options=True,
+        lists_paths=True,
+    ),
     "cat": prints(
         "-A --show-all -b --number-nonblank -e -E --show-ends -n --number -s --squeeze-blank -t -T --show-tabs "
         "-u -v --show-nonprinting"
@@ -173,12 +170,12 @@ COMMANDS: dict[str, Command] = {
         attached="--endian",
         optional="-w --width --strings",
     ),
-    **dict.fromkeys(("base64", "base32"), BASE64),
+    "base64 base32": BASE64,
     "basenc": BASE64._replace(
         flags="--base64 --base64url --base32 --base32hex --base16 --base2msbf --base2lsbf --z85 -d --decode -i "
         f"--ignore-garbage {HELP}"
     ),
-    **dict.fromkeys(SUMS, SUM),
+    "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum": SUM,
     "b2sum": SUM._replace(values={"-l --length": TEXT}),
     "cksum": SUM._replace(
         flags=f"--tag --untagged --debug -z --zero {HELP}", values={"-a --algorithm -l --length": TEXT}

@@ -33,33 +33,27 @@ COMMANDS: dict[str, Command] = {
         rest=READ,
         default=".",
     ),
-    **dict.fromkeys(
-        ("bat", "batcat"),
-        Command(
-            # `cache` is a sub-command that writes; its output goes to a pager only on a terminal.
-            flags="-A --show-all -p --plain -n --number -d --diff -L --list-languages --list-themes -u --unbuffered -V "
-            "--version --diagnostic",
-            values={
-                "-l --language -H --highlight-line --diff-context --tabs --wrap --terminal-width --color --italic-text "
-                "--decorations -m --map-syntax --theme --style -r --line-range --file-name": TEXT,
-                "--pager": PROGRAM,
-            },
-            never={"--paging": "may start the pager"},
-            expression="files.bat_files",
-        ),
+    "bat batcat": Command(
+        # `cache` is a sub-command that writes; its output goes to a pager only on a terminal.
+        flags="-A --show-all -p --plain -n --number -d --diff -L --list-languages --list-themes -u --unbuffered -V "
+        "--version --diagnostic",
+        values={
+            "-l --language -H --highlight-line --diff-context --tabs --wrap --terminal-width --color --italic-text "
+            "--decorations -m --map-syntax --theme --style -r --line-range --file-name": TEXT,
+            "--pager": PROGRAM,
+        },
+        never={"--paging": "may start the pager"},
+        expression="files.bat_files",
     ),
-    **dict.fromkeys(
-        ("eza", "exa"),
-        Command(
-            flags="-1 --oneline -l --long -G --grid -x --across -R --recurse -T --tree -F --classify --icons "
-            "--no-icons -a --all -d --list-dirs -r --reverse --group-directories-first -D --only-dirs "
-            "--git-ignore -b --binary -B --bytes -g --group -h --header -H --links -i --inode -m --modified "
-            "-n --numeric -S --blocks -u --accessed -U --created --git --no-git --no-permissions "
-            "--octal-permissions --no-filesize --no-user --no-time -@ --extended -v --version",
-            values={"-L --level -s --sort -I --ignore-glob -t --time": TEXT},
-            attached={"--time-style --color --colour": TEXT},
-            rest=READ,
-            default=".",
-        ),
+    "eza exa": Command(
+        flags="-1 --oneline -l --long -G --grid -x --across -R --recurse -T --tree -F --classify --icons "
+        "--no-icons -a --all -d --list-dirs -r --reverse --group-directories-first -D --only-dirs "
+        "--git-ignore -b --binary -B --bytes -g --group -h --header -H --links -i --inode -m --modified "
+        "-n --numeric -S --blocks -u --accessed -U --created --git --no-git --no-permissions "
+        "--octal-permissions --no-filesize --no-user --no-time -@ --extended -v --version",
+        values={"-L --level -s --sort -I --ignore-glob -t --time": TEXT},
+        attached={"--time-style --color --colour": TEXT},
+        rest=READ,
+        default=".",
     ),
 }

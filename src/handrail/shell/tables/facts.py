@@ -32,7 +32,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "id": prints("-a -Z --context -g --group -G --groups -n --name -r --real -u --user -z --zero -p -P -F", rest=TEXT),
     "groups": prints("", rest=TEXT),
-    **dict.fromkeys("whoami logname hostid".split(), Command(flags=HELP)),
+    "whoami logname hostid": Command(flags=HELP),
     "users": Command(flags=HELP, rest=READ),
     "who": Command(
         # `who am i` takes two words that are no files.

@@ -123,9 +123,14 @@ def always(role: Role, why: str) -> Command:
     return Command(effect={role: why}, plain=True, rest=TEXT)
 
 
+def by_name(entries: Mapping[str, Command]) -> dict[str, Command]:
+    """The entries, each under every name that its key holds."""
+    return {name: entry for names, entry in entries.items() for name in names.split()}
+
+
 def version(options: str, subcommands: Mapping[str, Command] = NOTHING) -> Command:
     """A program that prints its version and stops with one of these options; else only its sub-commands are known."""
-    return Command(flags=options, only_with=options, subcommands=subcommands)
+    return Command(flags=options, only_with=options, subcommands=by_name(subcommands))
 
 
 class Option(NamedTuple):

@@ -5,13 +5,13 @@ FAMILIES: dict[str, str] = {
     "zipinfo zip 7z 7za 7zr rar cpio ar unrar compress uncompress lz4 lzma",
     "builtins": "cd read test [ [[ source . alias unalias exit return break continue logout caller shift set shopt "
     "export declare typeset local readonly unset let hash wait disown bg fg suspend umask ulimit times dirs pushd "
-    "popd getopts history fc enable bind complete compgen compopt",
-    "changes": "cp mv ln install rsync rm rmdir shred unlink srm wipe trash trash-put rimraf safe-rm mkdir touch tee "
-    "truncate mktemp mkfifo mknod split csplit dd link sponge chmod chown chgrp chattr setfacl sync stty reset reboot "
-    "shutdown halt poweroff init telinit mount umount swapon swapoff mkfs fdisk parted insmod rmmod modprobe losetup "
-    "useradd userdel usermod groupadd groupdel passwd chpasswd visudo chsh logger wall write mesg service launchctl "
-    "scp sftp ftp telnet nc ncat netcat socat nmap ping ping6 traceroute tracepath dig host nslookup whois aria2c "
-    "http https mail sendmail ex view vimdiff pico",
+    "popd getopts history fc enable bind complete compopt compgen",
+    "changes": "cp mv ln install rsync rm rmdir shred unlink srm wipe trash trash-put rimraf safe-rm gio rclone "
+    "tmpreaper tmpwatch mkdir touch tee truncate mktemp mkfifo mknod split csplit dd link sponge chmod chown chgrp "
+    "chattr setfacl sync stty reset reboot shutdown halt poweroff init telinit mount umount swapon swapoff mkfs fdisk "
+    "parted insmod rmmod modprobe losetup useradd userdel usermod groupadd groupdel passwd chpasswd visudo chsh "
+    "logger wall write mesg service launchctl scp sftp ftp telnet nc ncat netcat socat nmap ping ping6 traceroute "
+    "tracepath dig host nslookup whois aria2c http https mail sendmail ex view vimdiff pico",
     "compare": "diff colordiff cmp diff3 sdiff patch",
     "containers": "docker docker-compose podman kubectl helm",
     "coreutils": "true false : echo printf pwd ls dir vdir cat tac nl head tail wc sort uniq cut tr paste join comm "
@@ -40,8 +40,8 @@ FAMILIES: dict[str, str] = {
     "ocaml openssl",
     "viewers": "column iconv rev tree file hexdump hd xxd strings nm objdump readelf size ldd",
     "wrappers": "sh bash dash rbash timeout nice stdbuf ionice command builtin exec env xargs ash zsh ksh mksh fish "
-    "eval trap mapfile jobs nohup sudo doas pkexec su runuser setpriv chroot unshare nsenter setsid chrt taskset "
-    "prlimit setarch linux32 linux64 flock watch script unbuffer strace ltrace perf parallel entr busybox toybox "
-    "systemd-run ssh fakeroot firejail caffeinate catchsegv dbus-run-session xvfb-run torsocks torify proxychains "
-    "rlwrap noglob nocorrect readarray",
+    "eval trap mapfile readarray jobs nohup sudo doas pkexec su runuser setpriv chroot unshare nsenter setsid chrt "
+    "taskset prlimit setarch linux32 linux64 flock watch script unbuffer strace ltrace perf parallel entr busybox "
+    "toybox systemd-run ssh fakeroot firejail caffeinate catchsegv dbus-run-session xvfb-run torsocks torify "
+    "proxychains rlwrap noglob nocorrect",
 }

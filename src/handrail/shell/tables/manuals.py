@@ -16,11 +16,6 @@ PAGER = Requirement("man-pager", "output is not a terminal, or MANPAGER and PAGE
 # Where pages are searched, and how they are made into text, is left as it is.
 ELSEWHERE = {"-C --config-file -M --manpath -m --systems -L --locale -E --encoding": NAMES}
 
-SEARCH = Command(
-    flags="-d --debug -v --verbose -e --exact -r --regex -w --wildcard -a --and -l --long --help --usage -V --version",
-    values={"-s --sections --section": TEXT, **ELSEWHERE},
-    rest=TEXT,
-)
 
 COMMANDS: dict[str, Command] = {
     "man": Command(
@@ -42,7 +37,12 @@ COMMANDS: dict[str, Command] = {
         rest=Grammar("system.man_page"),
         requires=(PAGER,),
     ),
-    **dict.fromkeys(("apropos", "whatis"), SEARCH),
+    "apropos whatis": Command(
+        flags="-d --debug -v --verbose -e --exact -r --regex -w --wildcard -a --and -l --long --help --usage -V "
+        "--version",
+        values={"-s --sections --section": TEXT, **ELSEWHERE},
+        rest=TEXT,
+    ),
     "help": Command(flags="-d -m -s", rest=TEXT),
     "info": version("-h --help --version"),
     "which": Command(flags="-a -s --all", rest=TEXT),
@@ -53,5 +53,5 @@ COMMANDS: dict[str, Command] = {
         rest=TEXT,
     ),
     "mandb": Command(effect={STATE: "writes the index of pages"}, plain=True, rest=LOOK),
-    **dict.fromkeys("less more most pg".split(), always(PROGRAM, "a pager starts shells, editors and input filters")),
+    "less more most pg": always(PROGRAM, "a pager starts shells, editors and input filters"),
 }

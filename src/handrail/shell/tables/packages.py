@@ -33,40 +33,18 @@ NPM_CHECK = Requirement(
 
 PIP_FLAGS = "-v --verbose -q --quiet --no-color --disable-pip-version-check --isolated --no-input --require-virtualenv"
 PIP_LOCAL = "-l --local --user --exclude-editable"
-PIP_ENTRY = Command(
-    # Not --python, which starts another interpreter, nor config and debug, which show addresses with passwords.
-    flags=f"{PIP_FLAGS} -V --version",
-    only_with="-V --version",
-    requires=(PIP_CHECK,),
-    subcommands={
-        "list": Command(
-            flags=f"{PIP_FLAGS} {PIP_LOCAL} -e --editable --include-editable --not-required --pre",
-            values={"--format --exclude": TEXT, "--path": READ},
-            never={"-o --outdated -u --uptodate": "asks the package index"},
-        ),
-        "show": Command(flags=f"{PIP_FLAGS} -f --files", rest=TEXT),
-        "freeze": Command(
-            flags=f"{PIP_FLAGS} {PIP_LOCAL} --all", values={"--exclude": TEXT, "--path -r --requirement": READ}
-        ),
-        "check": Command(flags=PIP_FLAGS),
-        "inspect": Command(flags=f"{PIP_FLAGS} --local --user", values={"--path": READ}),
-        "cache": Command(subcommands={"dir": Command(), "info": Command(), "list": Command(rest=TEXT)}),
-    },
-)
 
 APT_NEVER = {"-o --option -c --config-file": "can name programs that are run"}
 APT_SHOW = Command(flags="-a --all-versions -q --quiet --no-all-versions", rest=TEXT)
-APT_DEPENDS = Command(
-    flags="-i --important --installed --recurse --no-pre-depends --no-depends --no-recommends --no-suggests "
-    "--no-conflicts --no-breaks --no-replaces --no-enhances",
-    rest=TEXT,
-)
-APT_SEARCH = Command(flags="-n --names-only -f --full", rest=TEXT)
 APT_COMMON = {
     "show": APT_SHOW,
-    "search": APT_SEARCH,
+    "search": Command(flags="-n --names-only -f --full", rest=TEXT),
     "policy": Command(rest=TEXT),
-    **dict.fromkeys(("depends", "rdepends"), APT_DEPENDS),
+    "depends rdepends": Command(
+        flags="-i --important --installed --recurse --no-pre-depends --no-depends --no-recommends --no-suggests "
+        "--no-conflicts --no-breaks --no-replaces --no-enhances",
+        rest=TEXT,
+    ),
     "showsrc": APT_SHOW,
 }
 
@@ -77,7 +55,26 @@ DPKG_FLAGS = "-s --status -p --print-avail -L --listfiles -l --list -S --search 
 SHIM = always(PROGRAM, "may fetch or change its own version, or run what the project names, before anything else")
 
 COMMANDS: dict[str, Command] = {
-    **dict.fromkeys(("pip", "pip3"), PIP_ENTRY),
+    "pip pip3": Command(
+        # Not --python, which starts another interpreter, nor config and debug, which show addresses with passwords.
+        flags=f"{PIP_FLAGS} -V --version",
+        only_with="-V --version",
+        requires=(PIP_CHECK,),
+        subcommands={
+            "list": Command(
+                flags=f"{PIP_FLAGS} {PIP_LOCAL} -e --editable --include-editable --not-required --pre",
+                values={"--format --exclude": TEXT, "--path": READ},
+                never={"-o --outdated -u --uptodate": "asks the package index"},
+            ),
+            "show": Command(flags=f"{PIP_FLAGS} -f --files", rest=TEXT),
+            "freeze": Command(
+                flags=f"{PIP_FLAGS} {PIP_LOCAL} --all", values={"--exclude": TEXT, "--path -r --requirement": READ}
+            ),
+            "check": Command(flags=PIP_FLAGS),
+            "inspect": Command(flags=f"{PIP_FLAGS} --local --user", values={"--path": READ}),
+            "cache": Command(subcommands={"dir": Command(), "info": Command(), "list": Command(rest=TEXT)}),
+        },
+    ),
     # Almost every command starts the interpreter of the project to ask for its version.
     "uv": version(
         "-V --version",
@@ -87,13 +84,8 @@ COMMANDS: dict[str, Command] = {
     "npm": version(
         "-v --version",
         {
-            **dict.fromkeys(
-                "ls list la ll root prefix explain why query pkg".split(),
-                always(STATE, "writes a log, and removes older ones"),
-            ),
-            **dict.fromkeys(
-                "view info show v outdated search audit ping whoami".split(), always(NETWORK, "asks the registry")
-            ),
+            "ls list la ll root prefix explain why query pkg": always(STATE, "writes a log, and removes older ones"),
+            "view info show v outdated search audit ping whoami": always(NETWORK, "asks the registry"),
             "config": always(SECRET, "may show passwords of registries"),
         },
     )._replace(requires=(NPM_CHECK,)),
@@ -170,21 +162,18 @@ COMMANDS: dict[str, Command] = {
     "brew": version(
         "-v --version",
         {
-            **dict.fromkeys(
-                ("list", "ls"),
-                Command(
-                    flags="--versions --formula --formulae --cask --casks --full-name -1 -l -r -t --pinned --multiple",
-                    rest=TEXT,
-                ),
+            "list ls": Command(
+                flags="--versions --formula --formulae --cask --casks --full-name -1 -l -r -t --pinned --multiple",
+                rest=TEXT,
             ),
             "leaves": Command(flags="-r --installed-on-request -p --installed-as-dependency"),
         },
     ),
     "snap": version("--version", {"list": Command(flags="--all", rest=TEXT), "version": Command()}),
     # rustup and go choose and fetch toolchains, package.json names the version of its manager.
-    **dict.fromkeys("cargo rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx".split(), SHIM),
+    "cargo rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx": SHIM,
     # .mvn, gradle.properties and .sbtopts name code for the start.
-    **dict.fromkeys("mvn gradle sbt".split(), SHIM),
+    "mvn gradle sbt": SHIM,
     # A Gemfile is a program, plugins of composer are loaded, and the others start the environment's interpreter.
-    **dict.fromkeys("bundle bundler composer poetry pdm hatch pipenv".split(), SHIM),
+    "bundle bundler composer poetry pdm hatch pipenv": SHIM,
 }

@@ -56,5 +56,5 @@ COMMANDS: dict[str, Command] = {
     "iostat": Command(
         flags="-c -d -h -k -m -N -s -t -V -x -y -z --compact --human --pretty", attached={"--dec": TEXT}, rest=TEXT
     ),
-    **dict.fromkeys("kill pkill killall".split(), always(STATE, "ends processes")),
+    "kill pkill killall": always(STATE, "ends processes"),
 }

@@ -38,10 +38,11 @@ PRINTS_AND_STOPS = {
     "autoconf automake ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort "
     "pyright aws pre-commit virtualenv",
 }
-WORDS = Command(plain=True, expression="system.version_words")
 
 COMMANDS: dict[str, Command] = {
     **{name: version(options) for options, names in PRINTS_AND_STOPS.items() for name in names.split()},
-    **dict.fromkeys("gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml".split(), WORDS),
+    "gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml": Command(
+        plain=True, expression="system.version_words"
+    ),
     "openssl": Command(subcommands={"version": Command(flags="-a -v -b -o -f -p -d -e -m -r -c")}),
 }

@@ -14,13 +14,6 @@ SOURCES = {
 # Any word `@file` stands for options in that file.
 PLAIN = Grammar("files.at_file_text")
 
-HEXDUMP = Command(
-    flags="-b --one-byte-octal -c --one-byte-char -C --canonical -d --two-bytes-decimal -o --two-bytes-octal -x "
-    "--two-bytes-hex -v --no-squeezing -h --help -V --version",
-    values={"-e --format -n --length -s --skip": TEXT, "-f --format-file": READ},
-    optional={"-L --color": TEXT},
-    rest=READ,
-)
 
 COMMANDS: dict[str, Command] = {
     "column": Command(
@@ -58,7 +51,13 @@ COMMANDS: dict[str, Command] = {
         },
         rest=READ,
     ),
-    **dict.fromkeys(("hexdump", "hd"), HEXDUMP),
+    "hexdump hd": Command(
+        flags="-b --one-byte-octal -c --one-byte-char -C --canonical -d --two-bytes-decimal -o --two-bytes-octal -x "
+        "--two-bytes-hex -v --no-squeezing -h --help -V --version",
+        values={"-e --format -n --length -s --skip": TEXT, "-f --format-file": READ},
+        optional={"-L --color": TEXT},
+        rest=READ,
+    ),
     "xxd": Command(plain=True, expression="files.xxd"),
     "strings": Command(
         flags="-a --all -d --data -f --print-file-name -w --include-all-whitespace -o -h --help -v -V --version",

@@ -73,7 +73,7 @@ def runs(
 WRAPPER = Command(operands=(COMMAND,), options_first=True)
 
 HARMLESS: dict[str, Command] = {
-    **dict.fromkeys("sh bash dash rbash".split(), SH),
+    "sh bash dash rbash": SH,
     "timeout": Command(
         flags="--foreground --preserve-status -v --verbose",
         values={"-k --kill-after -s --signal": TEXT},
@@ -119,10 +119,10 @@ HARMLESS: dict[str, Command] = {
 }
 
 LOOKED_INTO: dict[str, Command] = {
-    **dict.fromkeys("ash zsh ksh mksh fish".split(), OTHER_SHELL),
+    "ash zsh ksh mksh fish": OTHER_SHELL,
     "eval": Command(plain=True, rest=EVAL, effect={NAMES: "eval may change anything in this shell"}),
     "trap": Command(operands=(SHELL,), rest=TEXT, effect={STATE: "runs a text later"}, options_first=True),
-    "mapfile": Command(
+    "mapfile readarray": Command(
         flags="-t", values={"-d -n -O -s -u -c": TEXT, "-C": EVAL}, rest=TEXT, effect={NAMES: "sets an array"}
     ),
     "jobs": Command(flags="-l -n -p -r -s", values={"-x": EVAL}, rest=TEXT),
@@ -177,7 +177,7 @@ LOOKED_INTO: dict[str, Command] = {
     "taskset": runs("pins a command to processors", flags="-c -a", operands=(TEXT, COMMAND)),
     "prlimit": runs("changes limits", values="-p --pid -o --output"),
     "setarch": runs("changes how a command is run", operands=(TEXT, COMMAND), flags="-R"),
-    **dict.fromkeys(("linux32", "linux64"), runs("changes how a command is run", flags="-R")),
+    "linux32 linux64": runs("changes how a command is run", flags="-R"),
     "flock": runs(
         "holds a lock while a command runs",
         flags="-e -x --exclusive -s --shared -n --nb --nonblock -u --unlock -F --no-fork -o --close --verbose",
@@ -215,8 +215,7 @@ LOOKED_INTO: dict[str, Command] = {
         flags="-k --keep-order -0 --null -X -m -q --quote -r --no-run-if-empty -v --bar --eta --dry-run --will-cite",
     )._replace(expression="builtins.parallel"),
     "entr": runs("runs a command when files change", PROGRAM, flags="-a -c -d -n -p -r -s"),
-    "busybox": runs("runs one of its own programs", PROGRAM),
-    "toybox": runs("runs one of its own programs", PROGRAM),
+    "busybox toybox": runs("runs one of its own programs", PROGRAM),
     "systemd-run": runs(
         "the command outlives its shell",
         values="-u --unit -p --property --uid --gid -E --setenv",
@@ -230,23 +229,17 @@ LOOKED_INTO: dict[str, Command] = {
         options_first=True,
         effect={NETWORK: "runs a command on another machine"},
     ),
-    **{
-        name: runs(why, PROGRAM)
-        for name, why in {
-            "fakeroot": "runs a command that believes to be root",
-            "firejail": "runs a command in a sandbox",
-            "caffeinate": "runs a command and keeps the machine awake",
-            "catchsegv": "runs a command with a library loaded into it",
-            "dbus-run-session": "runs a command with a message bus of its own",
-            "xvfb-run": "runs a command with a display of its own",
-            "torsocks": "runs a command over the network of Tor",
-            "torify": "runs a command over the network of Tor",
-            "proxychains": "runs a command over a proxy",
-            "rlwrap": "runs a command with a line editor",
-            "noglob": "runs a command without matching file names (zsh)",
-            "nocorrect": "runs a command without correcting it (zsh)",
-        }.items()
-    },
+    "fakeroot": runs("runs a command that believes to be root", PROGRAM),
+    "firejail": runs("runs a command in a sandbox", PROGRAM),
+    "caffeinate": runs("runs a command and keeps the machine awake", PROGRAM),
+    "catchsegv": runs("runs a command with a library loaded into it", PROGRAM),
+    "dbus-run-session": runs("runs a command with a message bus of its own", PROGRAM),
+    "xvfb-run": runs("runs a command with a display of its own", PROGRAM),
+    "torsocks torify": runs("runs a command over the network of Tor", PROGRAM),
+    "proxychains": runs("runs a command over a proxy", PROGRAM),
+    "rlwrap": runs("runs a command with a line editor", PROGRAM),
+    "noglob": runs("runs a command without matching file names (zsh)", PROGRAM),
+    "nocorrect": runs("runs a command without correcting it (zsh)", PROGRAM),
 }
 
-COMMANDS: dict[str, Command] = HARMLESS | LOOKED_INTO | {"readarray": LOOKED_INTO["mapfile"]}
+COMMANDS: dict[str, Command] = HARMLESS | LOOKED_INTO

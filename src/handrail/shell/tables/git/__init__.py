@@ -6,7 +6,7 @@ switches keep them from running, or what to check in the repository first. git a
 we do not. An alias cannot take the place of a built-in sub-command.
 """
 
-from handrail.shell.tables.format import PROGRAM, READ, STATE, Command, Grammar
+from handrail.shell.tables.format import PROGRAM, READ, STATE, Command, Grammar, by_name
 from handrail.shell.tables.git import files, history, refs
 from handrail.shell.tables.git.preconditions import LAZY_FETCH, NO_PAGER, NOT_BARE, WORK_TREE
 
@@ -28,6 +28,6 @@ COMMANDS: dict[str, Command] = {
         optional={"--exec-path": PROGRAM},
         only_with="--version -v --html-path --man-path --info-path",
         requires=(NOT_BARE, WORK_TREE, LAZY_FETCH, NO_PAGER),
-        subcommands={**history.SUBCOMMANDS, **refs.SUBCOMMANDS, **files.SUBCOMMANDS},
+        subcommands=by_name(history.SUBCOMMANDS | refs.SUBCOMMANDS | files.SUBCOMMANDS),
     )
 }

@@ -31,12 +31,11 @@ SUBCOMMANDS: dict[str, Command] = {
         expression="git.pathspec",
     ),
     "grep": Command(
-        flags="--cached --untracked --exclude-standard --no-exclude-standard --recurse-submodules -v --invert-match "
-        "-i --ignore-case -w --word-regexp -a --text -I --no-textconv -r --recursive --no-recursive -E "
-        "--extended-regexp -G --basic-regexp -F --fixed-strings -P --perl-regexp -n --line-number --column -h -H "
-        "--full-name -l --files-with-matches --name-only -L --files-without-match -z --null -o --only-matching -c "
-        "--count --no-color --break --heading -p --show-function -W --function-context --and --or --not -q --quiet "
-        "--all-match",
+        flags="--cached --untracked --exclude-standard --no-exclude-standard --recurse-submodules -v --invert-match -i "
+        "--ignore-case -w --word-regexp -a --text -I --no-textconv -r --recursive --no-recursive -E --extended-regexp "
+        "-G --basic-regexp -F --fixed-strings -P --perl-regexp -n --line-number --column -h -H --full-name -l "
+        "--files-with-matches --name-only -L --files-without-match -z --null -o --only-matching -c --count --no-color "
+        "--break --heading -p --show-function -W --function-context --and --or --not -q --quiet --all-match",
         values={
             "--max-depth -C --context -B --before-context -A --after-context --threads -e -m --max-count": TEXT,
             "-f": READ,

@@ -54,21 +54,16 @@ WALK_NEVER = {
     "--remerge-diff": "merges again, with the configured merge drivers",
 }
 
-LOG_FLAGS = (
-    "--no-decorate --source --follow --full-diff --clear-decorations --mailmap --use-mailmap --no-mailmap "
-    "--no-use-mailmap -m -c --cc --no-diff-merges --log-size --combined-all-paths --no-show-signature"
-)
-LOG_VALUES = "--decorate-refs --decorate-refs-exclude"
-LOG_OPTIONAL = "--decorate"
-
 PRETTY = Grammar("git.pretty")
 DIFF_OUTPUT = {DIFF_VALUES: TEXT, "--output": WRITE, "-O": READ}
 
 LOG = Command(
-    flags=f"{DIFF_FLAGS} {WALK_FLAGS} {LOG_FLAGS}",
-    values={**DIFF_OUTPUT, WALK_VALUES: TEXT, LOG_VALUES: TEXT, "-L": Grammar("git.lines")},
+    flags=f"{DIFF_FLAGS} {WALK_FLAGS} --no-decorate --source --follow --full-diff --clear-decorations --mailmap "
+    "--use-mailmap --no-mailmap --no-use-mailmap -m -c --cc --no-diff-merges --log-size --combined-all-paths "
+    "--no-show-signature",
+    values={**DIFF_OUTPUT, f"{WALK_VALUES} --decorate-refs --decorate-refs-exclude": TEXT, "-L": Grammar("git.lines")},
     attached={WALK_ATTACHED: TEXT, "--format": PRETTY},
-    optional={f"{DIFF_OPTIONAL} {WALK_OPTIONAL} {LOG_OPTIONAL}": TEXT, "--pretty": PRETTY},
+    optional={f"{DIFF_OPTIONAL} {WALK_OPTIONAL} --decorate": TEXT, "--pretty": PRETTY},
     never={**DIFF_NEVER, **WALK_NEVER},
     number=True,
     expression="git.pathspec",
@@ -97,7 +92,7 @@ BLAME = Command(
 REFLOG = Grammar("git.reflog")
 
 SUBCOMMANDS: dict[str, Command] = {
-    **dict.fromkeys(("log", "show"), LOG),
+    "log show": LOG,
     "whatchanged": LOG._replace(requires=(*needs.IN_LOG, needs.NO_ALIAS)),
     "diff": DIFF,
     "diff-tree": DIFF._replace(
@@ -165,7 +160,7 @@ SUBCOMMANDS: dict[str, Command] = {
             ),
         }
     ),
-    **dict.fromkeys(("blame", "annotate"), BLAME),
+    "blame annotate": BLAME,
     "cherry": Command(flags="-v --verbose", optional={"--abbrev": TEXT}, operands=(TEXT, TEXT, TEXT)),
     "merge-base": Command(flags="-a --all --octopus --independent --is-ancestor --fork-point", rest=TEXT),
     "describe": Command(

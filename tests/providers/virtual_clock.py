@@ -3,8 +3,10 @@
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
+from handrail.providers.client import SystemClock
 
-class VirtualClock:
+
+class VirtualClock(SystemClock):
     """Sleeps end at once and are listed in `slept`; timeouts expire when the test says so."""
 
     def __init__(self, now: float = 1_000_000.0) -> None:

@@ -54,7 +54,16 @@ def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
 def fits(tool: AnyTool, args: Any, spec: str) -> bool | None:
     """Whether a rule such as `Tool(spec)` matches the call; None when the tool cannot tell."""
     found: object = ask_tool(tool.name, "permission_matcher", lambda: tool.permission_matcher(args)(spec), None)
-    return found if isinstance(found, bool) else None
+    if isinstance(found, bool):
+        return found
+    return False if _names_parameter(tool, spec) else None
+
+
+def _names_parameter(tool: AnyTool, spec: str) -> bool:
+    """Whether a rule is about one parameter, `Tool(parameter:value)`, which is matched against the input."""
+    name, colon, _ = spec.partition(":")
+    properties: Json = ask_tool(tool.name, "input_schema", lambda: tool.input_schema.get("properties", {}), {})
+    return bool(colon) and name in properties
 
 
 def subject_of(tool: AnyTool, args: Any) -> str:

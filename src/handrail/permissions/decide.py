@@ -1,0 +1,45 @@
+"""Decides on one call by a policy; live calls, explain, test, simulate and `Policy.decide` all use it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from handrail.conversation.blocks import ToolUse
+from handrail.files.paths import exists, expand, list_folder, locate, resolve
+from handrail.permissions.case import Case, make_case
+from handrail.permissions.facts import NOTHING_SAID, Evidence, facts_of
+from handrail.permissions.file_access import Lookup
+from handrail.permissions.layers import decide
+from handrail.permissions.policy import Policy
+from handrail.tools.context import RunContext
+from handrail.tools.permission import Decision
+from handrail.tools.pool import AnyTool
+from handrail.tools.request import CallRequest
+
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
+
+
+def case_of(request: CallRequest, policy: Policy, evidence: Evidence = NOTHING_SAID) -> Case:
+    """The case of a call under a policy."""
+    return make_case(_use_of(request), policy, LOOKUP, facts_of(request, evidence))
+
+
+def decide_case(case: Case) -> Decision:
+    """Decide on a case; the decision names the places of the case."""
+    decision = decide(case)
+    if not case.files:
+        return decision
+    places = tuple([file.place for file in case.files if file.place])
+    return Decision(decision.verdict, decision.reason, decision.opinions, decision.version, places=places)
+
+
+def decide_call(policy: Policy, tool: AnyTool, values: Mapping[str, Any]) -> Decision:
+    """The decision on a call that is not made: `Policy.decide`."""
+    use = ToolUse("call-1", tool.name, dict(values))
+    return decide_case(case_of(CallRequest.hypothetical(use, tool, RunContext(Path(policy.cwd))), policy))
+
+
+def _use_of(request: CallRequest) -> ToolUse:
+    """The call under the tool's own name, which rules are written for: a model may use an alias."""
+    use = request.use
+    return use if use.name == request.tool.name else ToolUse(use.id, request.tool.name, use.input)

@@ -1,0 +1,72 @@
+"""Facts: what is known about a call besides its input. Live calls, explain, test and simulate build them here."""
+
+from collections.abc import Callable
+from functools import partial
+
+from handrail.records import record
+from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
+from handrail.tools.flags import fits, says_no, subject_of
+from handrail.tools.permission import NO_OPINION, Check, Opinion
+from handrail.tools.request import CallRequest
+from handrail.tools.tool import WARNINGS, McpInfo
+
+
+@record
+class Evidence:
+    """What hooks, the tool's own checks and the conditions of a command line say about a call."""
+
+    hook: Opinion | None = None
+    doubt: str = ""
+    """Why the tool's validation was not sure."""
+    check: Check = NO_OPINION
+    unmet: tuple[str, ...] = ()
+    """Conditions of the shell analysis that do not hold here."""
+
+
+NOTHING_SAID = Evidence()
+
+
+@record
+class Facts:
+    """What the tool of a call declares, and what hooks and checks said."""
+
+    mcp: McpInfo | None = None
+    access: Access = EXCLUSIVE
+    """What the tool declares for this input; by default nothing is declared."""
+    matches: Callable[[str], bool | None] = matches_nothing
+    """Whether the content of a rule for this tool matches the call; None = the tool cannot tell."""
+    subject: str = ""
+    """What the call is about, in the words of the tool."""
+    read_only: bool = False
+    warnings: tuple[str, ...] = ()
+    """Warnings from the tool's flags, for people."""
+    needs_person: bool = False
+    hook: Opinion | None = None
+    classifier: Opinion | None = None
+    """The answer of a classifier that was asked beforehand; the built-in classifier runs as a layer."""
+    doubt: str = ""
+    check: Check = NO_OPINION
+    unmet: tuple[str, ...] = ()
+
+    @property
+    def destructive(self) -> bool:
+        """Whether the tool calls it destructive, or could not say that it is not."""
+        return WARNINGS["is_destructive"] in self.warnings
+
+
+def facts_of(request: CallRequest, evidence: Evidence = NOTHING_SAID) -> Facts:
+    """The facts about a call from its tool and the evidence; a flag that raises counts as the careful answer."""
+    tool, args = request.tool, request.args
+    return Facts(
+        mcp=tool.mcp,
+        access=request.access,
+        matches=partial(fits, tool, args),
+        subject=subject_of(tool, args) if tool.subject else "",
+        read_only=request.read_only,
+        warnings=tuple([text for name, text in WARNINGS.items() if not says_no(tool, name, args)]),
+        needs_person=tool.requires_user_interaction,
+        hook=evidence.hook,
+        doubt=evidence.doubt,
+        check=evidence.check,
+        unmet=evidence.unmet,
+    )

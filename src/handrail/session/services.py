@@ -1,0 +1,47 @@
+"""What the tools of a session are given. Loaded with the first tool."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from handrail.builtin.services import ToolServices, usual_quota
+from handrail.config.execution import features_of
+from handrail.files.undo import Undo
+from handrail.session.sandbox import SessionSandbox
+from handrail.session.session_settings import SessionSettings
+from handrail.session.settings_policy import hidden_files
+from handrail.session.state_folder import run_folder_name, state_folder, undo_folder
+
+
+def default_services(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> ToolServices:
+    """The default services of tools: the working folder, and a state folder of this run alone."""
+    folder = os.path.realpath(cwd or Path.cwd())
+    home = os.path.realpath(variables.get("HOME") or Path.home())
+    session = session or run_folder_name()
+    state = state_folder(variables)
+    undo = Undo(undo_folder(variables) / session, folder)
+    return ToolServices(
+        env=variables, home=home, working_dirs=lambda: (folder,), state=state / "runs" / session, undo=undo
+    )
+
+
+def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServices:
+    """What tools are given: the variables of the settings, and the working folders as they are at the time."""
+    services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
+    return replace(
+        services,
+        home=settings.places.home,
+        working_dirs=settings.folders,
+        hidden=hidden_files(settings.policy),
+        sandbox=SessionSandbox(settings, services.state),
+        background="background" in features_of(settings.loaded.settings, settings.loaded.env),
+        output_quota=partial(_output_quota, settings),
+    )
+
+
+def _output_quota(settings: SessionSettings) -> int:
+    """How many bytes of output a command may write now."""
+    quota: int | None = settings.loaded.settings.get("commandOutputQuota")
+    return usual_quota() if quota is None else quota
