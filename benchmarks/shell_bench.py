@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 from tests.shell.corpus_report import lines  # noqa: E402 - the line above makes it importable
 
 from handrail.shell import analyse  # noqa: E402
-from handrail.shell.analysis import _analyse  # noqa: E402
+from handrail.shell.analysis import analyse  # noqa: E402
 from handrail.shell.gate import MAX_BYTES  # noqa: E402
 
 ROUNDS = 5
@@ -37,7 +37,7 @@ UNITS = [
 
 def milliseconds(command: str) -> float:
     started = time.thread_time()  # not the wall clock: others may use the machine
-    _analyse.__wrapped__(command)
+    analyse.__wrapped__(command)
     return (time.thread_time() - started) * 1000
 
 
@@ -72,7 +72,7 @@ def import_cost() -> float:
 def main() -> None:
     corpus = [line.command for line in lines()]
     for command in corpus:
-        _analyse.__wrapped__(command)  # tables and parsers are loaded with the first line that needs them
+        analyse.__wrapped__(command)  # tables and parsers are loaded with the first line that needs them
     times = sorted(best(command) for command in corpus)
     cuts = statistics.quantiles(times, n=100)
     print(f"corpus, {len(corpus)} lines      p50 {cuts[49]:.3f} ms   p99 {cuts[98]:.3f} ms   worst {times[-1]:.3f} ms")

@@ -19,7 +19,7 @@ from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.function import tool
 from handrail.tools.outcome import Outcome
-from handrail.tools.pool import Deferral, Environment
+from handrail.tools.pool import Deferral
 from tests.opening import NO_FILES
 
 
@@ -42,7 +42,7 @@ def test_tool_search_is_offered_only_where_something_can_be_held_back() -> None:
 
 @pytest.mark.proves("B8")
 def test_simple_mode_has_the_small_set() -> None:
-    pool = make_catalog(variables={}, environment=Environment(simple=True), deferral=Deferral(mode="off")).pool
+    pool = make_catalog(variables={"HANDRAIL_SIMPLE": "1"}, deferral=Deferral(mode="off")).pool
 
     assert [each.name for each in pool] == ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]
 

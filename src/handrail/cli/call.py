@@ -33,7 +33,8 @@ def run(chosen: argparse.Namespace) -> int:
         print(sendable(json.dumps(as_json(outcome), ensure_ascii=False)))
     else:
         stream = sys.stderr if outcome.result.is_error else sys.stdout
-        text = result_text(outcome)
+        parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
+        text = "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
         print(plain(text) if stream.isatty() or outcome.result.is_error else text, file=stream)
     return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])
 
@@ -52,12 +53,6 @@ def parse_input(text: str) -> Json:
     if not isinstance(value, dict):
         raise HandrailError(f"the input is a JSON {type(value).__name__}, and an object is needed, for example '{{}}'.")
     return value
-
-
-def result_text(outcome: Outcome) -> str:
-    """The result as text for people: text blocks as they are, other blocks by name."""
-    parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
-    return "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:

@@ -48,7 +48,8 @@ def run(chosen: argparse.Namespace) -> int:
         return MISSING
     if chosen.show_source:
         rows = [{"key": key, "value": value, "source": source} for key, value, source in origins(settings, path)]
-        print(json.dumps(rows, ensure_ascii=False) if chosen.json else table(rows))
+        lines = [f"{r['key']} = {json.dumps(r['value'], ensure_ascii=False)}  ({r['source']})" for r in rows]
+        print(json.dumps(rows, ensure_ascii=False) if chosen.json else plain("\n".join(lines)))
     else:
         print(json.dumps(value, ensure_ascii=False, indent=None if chosen.json else 2))
     return 0
@@ -104,11 +105,6 @@ def position(layer: Layer, path: tuple[str | int, ...], value: Any) -> int:
     return at
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """One line for each value."""
-    return plain("\n".join(f"{r['key']} = {json.dumps(r['value'], ensure_ascii=False)}  ({r['source']})" for r in rows))
-
-
 def change(chosen: argparse.Namespace, places: SettingsPlaces) -> int:
     """Write or remove one value."""
     path = tuple(chosen.key.split("."))
@@ -139,22 +135,8 @@ def likely(path: tuple[str, ...]) -> str:
     return next((problem.message for problem in check_values(nested)[1] if problem.hint), "")
 
 
-def permission_rules(values: Any) -> Iterator[tuple[Behaviour, list[str]]]:
-    """The permission rules among these values."""
-    section = values.get("permissions")
-    for kind in Behaviour:
-        rules = section.get(kind.value) if isinstance(section, dict) else None
-        if isinstance(rules, list):
-            yield kind, rules
-
-
 def fitting(path: tuple[str, ...], text: str) -> Any:
-    """
-    The value that a text stands for.
-
-    Raises:
-        SettingsError: it does not fit the key.
-    """
+    """The value that a text stands for; SettingsError if it does not fit the key."""
     known = find(path)
     try:
         value = text if known and known.schema.get("type") == "string" else json.loads(text)
@@ -170,8 +152,10 @@ def fitting(path: tuple[str, ...], text: str) -> Any:
     if wrong or (hints and known is None):
         problem = (wrong or hints)[0]
         raise SettingsError(f"{format_path(problem.path)} {problem.message}")
-    for kind, rules in permission_rules(nested):
-        for rule in rules:
+    section = nested.get("permissions")
+    for kind in Behaviour:
+        rules = section.get(kind.value) if isinstance(section, dict) else None
+        for rule in rules if isinstance(rules, list) else ():
             if isinstance(found := parse_rule(rule, kind), RuleProblem):
                 raise SettingsError(f"permissions.{kind.value} has the rule {rule!r}: {found.message}.")
     if known and known.managed:

@@ -46,7 +46,8 @@ def run(chosen: argparse.Namespace) -> int:
     with on_termination(partial(sys.exit, TERMINATED)), tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
         ground = lay_out(Path(folder).resolve())
         say(wrap_text(ABOUT, width, ""))
-        say(f"\nThe rules of the project, {RULES}:\n\n{number_lines(FILES[RULES])}")
+        rules = "\n".join(f"  {number}  {line}" for number, line in enumerate(FILES[RULES].splitlines(), 1))
+        say(f"\nThe rules of the project, {RULES}:\n\n{rules}\n")
         say(wrap_text(f"You: {PROMPT}", width, "     ") + "\n")
         with resources.as_file(resources.files("handrail.cli") / CASSETTE) as cassette:
             replayer = open_replayer(cassette, session_normalizer(ground.project, ground.env), speed=1.0, in_order=True)
@@ -92,11 +93,6 @@ def on_termination(act: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def number_lines(text: str) -> str:
-    """The lines with their numbers, as rules are cited."""
-    return "\n".join(f"  {number}  {line}" for number, line in enumerate(text.splitlines(), 1)) + "\n"
 
 
 def drawable(drawing: str, encoding: str) -> str:

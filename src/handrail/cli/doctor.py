@@ -1,8 +1,4 @@
-"""
-`handrail doctor`: what is installed, what protects you, and what is wrong.
-
-Exit code 0: nothing is wrong, though optional parts may be missing. 1: at least one problem.
-"""
+"""`handrail doctor`: what is installed, what protects you, and what is wrong; exit code 1 if there is a problem."""
 
 import argparse
 import json
@@ -240,30 +236,28 @@ def trust(here: Here) -> Iterator[Finding]:
 def state(here: Here) -> Iterator[Finding]:
     """The state folder (sessions, results, trust): only its owner may open it."""
     folder = state_folder(here.variables)
+    yield Finding("state", str(folder), *_check_state(folder))
+
+
+def _check_state(folder: Path) -> tuple[State, str]:
     try:
         found = folder.stat()
     except FileNotFoundError:
         above = next(each for each in folder.parents if each.exists())
         if os.access(above, os.W_OK | os.X_OK):
-            yield Finding("state", str(folder), State.OK, "not there yet; it is made when it is needed")
-        else:
-            text = f"cannot be made, because {above} cannot be written. Set HANDRAIL_STATE_DIR to another folder."
-            yield Finding("state", str(folder), State.PROBLEM, text)
-        return
+            return State.OK, "not there yet; it is made when it is needed"
+        reason = f"cannot be made, because {above} cannot be written. Set HANDRAIL_STATE_DIR to another folder."
+        return State.PROBLEM, reason
     if not stat.S_ISDIR(found.st_mode):
-        yield Finding("state", str(folder), State.PROBLEM, "is not a folder. Remove it, or set HANDRAIL_STATE_DIR.")
-    elif found.st_uid != os.geteuid():
-        yield Finding("state", str(folder), State.PROBLEM, f"belongs to user {found.st_uid}. Set HANDRAIL_STATE_DIR.")
-    elif not os.access(folder, os.W_OK | os.X_OK):
-        text = "cannot be written, so nothing is kept. Set HANDRAIL_STATE_DIR to another folder."
-        yield Finding("state", str(folder), State.PROBLEM, text)
-    elif found.st_mode & 0o077:
+        return State.PROBLEM, "is not a folder. Remove it, or set HANDRAIL_STATE_DIR."
+    if found.st_uid != os.geteuid():
+        return State.PROBLEM, f"belongs to user {found.st_uid}. Set HANDRAIL_STATE_DIR."
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return State.PROBLEM, "cannot be written, so nothing is kept. Set HANDRAIL_STATE_DIR to another folder."
+    if found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
-        yield Finding(
-            "state", str(folder), State.PROBLEM, f"others can open it (mode {mode:o}). Run: chmod 700 {folder}"
-        )
-    else:
-        yield Finding("state", str(folder), State.OK, "for its owner only")
+        return State.PROBLEM, f"others can open it (mode {mode:o}). Run: chmod 700 {folder}"
+    return State.OK, "for its owner only"
 
 
 CHECKS: tuple[Check, ...] = (

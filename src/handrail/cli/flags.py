@@ -34,11 +34,7 @@ class Flags:
 
 
 def read_flags(arguments: Sequence[str]) -> Flags:
-    """
-    The flags of a run.
-
-    A value that cannot be right ends the program with exit code 2, as usage errors do.
-    """
+    """The flags of a run; a value that cannot be right ends the program with exit code 2, as usage errors do."""
     top = parser()
     chosen, unknown = top.parse_known_args(arguments)
     flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]

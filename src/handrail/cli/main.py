@@ -95,14 +95,6 @@ def _trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-WHICH = {
-    "get": "look only in the files of this source",
-    "list": "look only in the files of this source",
-    "set": "the file to write (default: user)",
-    "unset": "the file to write (default: user)",
-}
-
-
 def _config(parser: argparse.ArgumentParser) -> None:
     ways = parser.add_subparsers(dest="way", metavar="get|set|unset|list|schema", required=True)
     get = add_subcommand(ways, "get", "print the value that counts")
@@ -113,9 +105,11 @@ def _config(parser: argparse.ArgumentParser) -> None:
     for way in (get, put, unset):
         way.add_argument("key", metavar="KEY", help="for example permissions.defaultMode")
     put.add_argument("value", metavar="VALUE", help="JSON, or plain text where text is expected")
-    for way in (get, put, unset, listed):
-        way.add_argument("--scope", choices=("user", "project", "local"), help=WHICH[way.prog.rpartition(" ")[2]])
+    scopes = ("user", "project", "local")
+    for way in (put, unset):
+        way.add_argument("--scope", choices=scopes, help="the file to write (default: user)")
     for way in (get, listed):
+        way.add_argument("--scope", choices=scopes, help="look only in the files of this source")
         way.add_argument("--json", action="store_true", help="print JSON")
         way.add_argument("--show-source", action="store_true", help="say where it is written")
 

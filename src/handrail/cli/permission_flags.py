@@ -22,24 +22,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--settings", metavar="FILE|JSON", default="", help="more settings for this run")
     parser.add_argument("--setting-sources", metavar="A,B", help="of user, project, local: only these")
     parser.add_argument("--permission-mode", choices=MODES, default="", help="what runs without a question")
-    parser.add_argument(
-        *("--allowedTools", "--allowed-tools"),
-        dest="allowed",
-        action="extend",
-        nargs="+",
-        default=[],
-        metavar="RULE",
-        help="rules for what may run: 'Read Bash(git log *)'",
-    )
-    parser.add_argument(
-        *("--disallowedTools", "--disallowed-tools"),
-        dest="disallowed",
-        action="extend",
-        nargs="+",
-        default=[],
-        metavar="RULE",
-        help="rules for what must not; a bare name takes the tool away",
-    )
+    for name, text in (
+        ("allowed", "rules for what may run: 'Read Bash(git log *)'"),
+        ("disallowed", "rules for what must not; a bare name takes the tool away"),
+    ):
+        flags = (f"--{name}Tools", f"--{name}-tools")
+        parser.add_argument(*flags, dest=name, action="extend", nargs="+", default=[], metavar="RULE", help=text)
     parser.add_argument("--add-dir", action="extend", nargs="+", default=[], metavar="DIR", help="more working folders")
     parser.add_argument("--trust", action="store_true", help="let this folder's own settings count in this run")
     parser.add_argument(

@@ -2,18 +2,16 @@
 
 import os
 import sys
-from typing import TextIO
 
 from handrail.cli.flags import Flags
 from handrail.cli.permission_flags import warn
 from handrail.cli.session_flags import session_spec
 from handrail.cli.signals import on_signals
 from handrail.headless.debug import file_printer
-from handrail.headless.engine import EngineOptions, OnEvent, open_engine
+from handrail.headless.engine import EngineOptions, open_engine
 from handrail.headless.mirror import MirroredOut
 from handrail.headless.serve import Service, Serving
 from handrail.headless.streams import FileLines, FileOut
-from handrail.session.session import Session
 from handrail.session.spec import SessionHost
 from handrail.session.transcript import mirror_folder
 
@@ -51,7 +49,3 @@ async def serve(flags: Flags) -> int:
         await mirror.rest()
     by_signal = stopped()
     return code if by_signal is None else by_signal
-
-
-def _debug_listener(file: TextIO, session: Session) -> OnEvent:
-    return file_printer(file, session.redactor).on_event

@@ -26,12 +26,7 @@ THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": 
 
 
 def session_spec(chosen: argparse.Namespace) -> SessionSpec:
-    """
-    The session that the flags ask for.
-
-    Raises:
-        HandrailError: a file that a flag names cannot be read.
-    """
+    """The session that the flags ask for; HandrailError if a file that a flag names cannot be read."""
     return SessionSpec(
         cwd=Path.cwd(),
         model=ModelOptions(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
@@ -103,12 +98,7 @@ def _transcript_options(chosen: argparse.Namespace) -> TranscriptOptions:
 
 
 def read_text(file: str) -> str:
-    """
-    The text of a file that a flag names.
-
-    Raises:
-        HandrailError: it cannot be read.
-    """
+    """The text of a file that a flag names; HandrailError if it cannot be read."""
     try:
         return Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

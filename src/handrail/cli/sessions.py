@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from handrail.cli.permission_flags import warn
 from handrail.config.flags import NO_FLAGS_GIVEN
@@ -69,16 +70,17 @@ def _as_json(path: Path, rebuilt: RebuiltTranscript) -> str:
 def _check(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     path, rebuilt = _load_session(chosen, store, cwd)
     sound = not rebuilt.repairs and not rebuilt.problems
-    if chosen.json:
-        found = {"repairs": rebuilt.repairs, "problems": rebuilt.problems}
-        print(json.dumps({"id": path.stem, "ok": sound, "messages": len(rebuilt.messages), **found}))
-    else:
-        print(f"{path.stem}: {len(rebuilt.messages)} messages, " + ("sound" if sound else "needs mending"))
-        _tell(rebuilt)
+    line = f"{path.stem}: {len(rebuilt.messages)} messages, " + ("sound" if sound else "needs mending")
+    facts = {"id": path.stem, "ok": sound, "messages": len(rebuilt.messages), "repairs": rebuilt.repairs}
+    _report(chosen, facts, line, rebuilt)
     return 0 if sound else 1
 
 
-def _tell(rebuilt: RebuiltTranscript) -> None:
+def _report(chosen: argparse.Namespace, facts: dict[str, Any], line: str, rebuilt: RebuiltTranscript) -> None:
+    if chosen.json:
+        print(json.dumps({**facts, "problems": rebuilt.problems}))
+        return
+    print(line)
     for text in rebuilt.problems:
         print(plain(f"  not understood: {text}"))
     for text in rebuilt.repairs:
@@ -89,12 +91,8 @@ def _repair(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int
     path = store.find(chosen.id, cwd)
     before = repair(path)
     changed = bool(before.repairs or before.problems)
-    if chosen.json:
-        found = {"repairs": before.repairs, "problems": before.problems}
-        print(json.dumps({"id": path.stem, "changed": changed, **found}))
-    else:
-        print(f"{path.stem}: " + ("mended" if changed else "nothing to mend"))
-        _tell(before)
+    facts = {"id": path.stem, "changed": changed, "repairs": before.repairs}
+    _report(chosen, facts, f"{path.stem}: " + ("mended" if changed else "nothing to mend"), before)
     return 0
 
 
@@ -123,13 +121,10 @@ def _import(chosen: argparse.Namespace, _store: TranscriptStore, cwd: str) -> in
     live = open_settings(Path(cwd), os.environ, state_folder(os.environ), NO_FLAGS_GIVEN, warn)
     patterns = live.loaded.settings.get("redact") or ()
     store = session_store(live.loaded.env, redactor_for(live.loaded.env, patterns))
-    made = import_transcript(store, Path(chosen.file), cwd)
-    made.writer.close()
-    if chosen.json:
-        print(json.dumps({"id": made.path.stem, "path": str(made.path), "problems": made.rebuilt.problems}))
-    else:
-        print(f"{made.path.stem}: {len(made.rebuilt.messages)} messages")
-        _tell(made.rebuilt)
+    imported = import_transcript(store, Path(chosen.file), cwd)
+    imported.writer.close()
+    name, rebuilt = imported.path.stem, imported.rebuilt
+    _report(chosen, {"id": name, "path": str(imported.path)}, f"{name}: {len(rebuilt.messages)} messages", rebuilt)
     return 0
 
 

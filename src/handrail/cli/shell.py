@@ -16,7 +16,9 @@ READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
 
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: read-only, and no read of a secret or outside the workspaces; 1: otherwise; 2: not understood."""
-    analysis = analyse(read_stdin() if chosen.line == "-" else chosen.line)
+    # bytes that are not UTF-8 become characters that the analysis refuses
+    line = sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if chosen.line == "-" else chosen.line
+    analysis = analyse(line)
     cwd = str(Path(chosen.cwd or ".").absolute())
     home = str(Path(chosen.home).absolute()) if chosen.home else str(Path.home())
     roots = tuple(str(Path(cwd, folder)) for folder in chosen.workspace or [cwd])
@@ -38,11 +40,6 @@ def matches(folder: str, path: str) -> list[str]:
     pattern = posixpath.join(glob.escape(folder), loose)
     found = glob.glob(pattern, include_hidden=True) if glob.has_magic(loose) else []  # noqa: PTH207 - may be absolute
     return [posixpath.join(folder, path), *found]
-
-
-def read_stdin() -> str:
-    """Standard input. Bytes that are not UTF-8 become characters that the analysis refuses."""
-    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
 
 def exit_code(verdict: CommandVerdict, outside: Found, secrets: Found) -> int:

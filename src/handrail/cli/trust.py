@@ -10,7 +10,7 @@ from typing import Any
 from handrail.config.flags import SettingsFlags
 from handrail.config.load import load_settings
 from handrail.config.places import places_for
-from handrail.config.trust import TrustRecord, TrustStore
+from handrail.config.trust import TrustStore
 from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.session.state_folder import state_folder
@@ -24,7 +24,8 @@ def run(chosen: argparse.Namespace) -> int:
         if not known and not chosen.json:
             sys.stderr.write("handrail: no folder is trusted\n")
             return 0
-        say(chosen, [as_json(record) for record in known], [f"{record.folder}  ({record.at})" for record in known])
+        rows = [{"folder": record.folder, "at": record.at, "items": list(record.names)} for record in known]
+        say(chosen, rows, [f"{record.folder}  ({record.at})" for record in known])
         return 0
     folder = Path(chosen.folder)
     if not folder.is_dir():
@@ -47,11 +48,6 @@ def run(chosen: argparse.Namespace) -> int:
     store.trust(places.cwd, settings.items)
     say(chosen, {**facts, "trust": "trusted"}, [f"{places.cwd} is trusted now, with:", *lines])
     return 0
-
-
-def as_json(record: TrustRecord) -> dict[str, Any]:
-    """A record for programs."""
-    return {"folder": record.folder, "at": record.at, "items": list(record.names)}
 
 
 def say(chosen: argparse.Namespace, data: Any, lines: list[str]) -> None:

@@ -149,7 +149,7 @@ class TargetFile:
         try:
             journal.ready(key, None, in_place=True)
         except OSError as error:
-            raise self._not_kept(error) from error
+            raise _journal_error(self.shown, error) from error
         return key, notice
 
     def write(
@@ -192,7 +192,7 @@ class TargetFile:
         if self._folder is None:
             self._folder = make_folders(self.place, journal, note, made)
         try:
-            key, notice = self._begin(journal, "", temp := self._temp_name(), note)
+            key, notice = self._begin(journal, "", temp := _temp_name(self.name), note)
             with self._void_on_error(journal, key), self._temporary(temp, 0o666) as descriptor:
                 wanted = mode if mode is not None else stat.S_IMODE(os.fstat(descriptor).st_mode)
                 os.fchmod(descriptor, 0o600)
@@ -234,7 +234,7 @@ class TargetFile:
             )
         hashing = PieceHasher(pieces, self.stat.st_size)
         taken = journal is not None and self._can_be_taken(old_digest, journal)
-        key, notice = self._begin(journal, old_digest, temp := self._temp_name(), note, copied=not taken)
+        key, notice = self._begin(journal, old_digest, temp := _temp_name(self.name), note, copied=not taken)
         change = _Replacement(pieces, hashing, old_digest, journal, key, taken)
         with self._void_on_error(journal, key):
             try:
@@ -331,13 +331,7 @@ class TargetFile:
         try:
             return journal.begin(self.place.real, old, self._file if copied else None, temp, note)
         except OSError as error:
-            raise self._not_kept(error) from error
-
-    def _not_kept(self, error: OSError) -> ToolError:
-        return ToolError(
-            f"The undo journal cannot be written ({error.strerror}: {error.filename}), so {self.shown!r} was not "
-            "changed. Ask the user to look at the state folder."
-        )
+            raise _journal_error(self.shown, error) from error
 
     @contextmanager
     def _void_on_error(self, journal: UndoJournal | None, key: str) -> Iterator[None]:
@@ -369,9 +363,6 @@ class TargetFile:
         finally:
             os.close(descriptor)
 
-    def _temp_name(self) -> str:
-        return f".{self.name[:50]}.{secrets.token_hex(6)}{TEMP_END}"  # 50 characters have at most 200 bytes of 255
-
     def _check_unchanged(self, old_digest: str) -> None:
         assert self.stat is not None
         try:
@@ -394,6 +385,17 @@ class TargetFile:
         move = "Ask the user to make room." if error.errno in NO_ROOM else "Choose another file, or ask the user."
         state = "It is as it was." if self.stat is not None else "Nothing was changed."
         return ToolError(f"{self.shown!r} cannot {what}: {error.strerror}. {state} {move}")
+
+
+def _journal_error(shown: str, error: OSError) -> ToolError:
+    return ToolError(
+        f"The undo journal cannot be written ({error.strerror}: {error.filename}), so {shown!r} was not changed. "
+        "Ask the user to look at the state folder."
+    )
+
+
+def _temp_name(name: str) -> str:
+    return f".{name[:50]}.{secrets.token_hex(6)}{TEMP_END}"  # 50 characters have at most 200 bytes of 255
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:

@@ -12,24 +12,19 @@ from handrail.tools.request import CallRequest
 
 def takes_time(request: CallRequest) -> bool:
     """Whether testing a condition may have to list whole folders."""
-    return looks_around(_unfiltered(request).access)
+    return looks_around(_without_filter(request).access)
 
 
 def holds(rule: Rule, request: CallRequest, cwd: str, home: str) -> bool:
-    """
-    Whether anything in the call matches, as an ask rule would: any command of a line, any file of a folder it walks.
-
-    A command line that is not understood may contain anything, so it matches. If the rule is about files, so does a
-    call whose tool declares nothing. That a tool leaves out what rules keep back does not count: this is no such rule.
-    """
-    case = case_of(_unfiltered(request), _policy(rule, cwd, home))
+    """Whether an ask rule would match anything in the call; a line that is not understood may contain anything."""
+    case = case_of(_without_filter(request), _policy(rule, cwd, home))
     if case.analysis is not None and case.analysis.problems and rule.tool == "Bash":
         return True
     return any(layer(case) is not None for layer in (ask_rules, files_inside, declaration))
 
 
-def _unfiltered(request: CallRequest) -> CallRequest:
-    access = request.access._replace(filtered=False)
+def _without_filter(request: CallRequest) -> CallRequest:
+    access = request.access._replace(filtered=False)  # tools leave out what rules keep back: this is no such rule
     return CallRequest(request.use, request.tool, request.args, request.ctx, read_only=request.read_only, access=access)
 
 

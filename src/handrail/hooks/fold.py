@@ -18,12 +18,7 @@ STRENGTHS = {Verdict.DENY: Strength.DENY, Verdict.ASK: Strength.ASK, Verdict.ALL
 
 
 def weigh(hook: Hook, result: HookResult, *, strict: bool) -> HookResult:
-    """
-    One hook's result, with the consequences of its failure.
-
-    If a deciding hook did not do its work, the user is asked. If it ran and failed (exit code 1), the user is asked if
-    the hook is written for handrail (`strict`); other hooks expect to be ignored, and a message says so.
-    """
+    """One hook's result, with the consequences of its failure: see `_escalate` for hooks that decide."""
     event = EVENTS[hook.event]
     if result.unattributed:
         result = _name_hook(hook, result)
@@ -50,6 +45,7 @@ def _name_hook(hook: Hook, result: HookResult) -> HookResult:
 
 
 def _escalate(hook: Hook, result: HookResult, *, strict: bool) -> HookResult:
+    """Ask if the hook did no work, or failed and is written for handrail: others that fail expect to be ignored."""
     if hook.blocks_on_failure:
         least = Verdict.DENY
     elif result.fatal or (strict and hook.source.family == ".handrail"):
@@ -68,7 +64,12 @@ def fold_results(results: Sequence[HookResult]) -> HookResult:
         return next(iter((*present, *results)), NOTHING)  # NOTHING itself only if no hook ran
     rewriting = [result for result in present if result.updated_input is not None]
     last = rewriting[-1] if rewriting else None
-    deciding = [result for result in present if _counts(result, last)]
+    # an allow counts only if it is about the input that would run
+    deciding = [
+        result
+        for result in present
+        if result.verdict is not None and (result.verdict is not Verdict.ALLOW or last is None or result is last)
+    ]
     winner = max(deciding, key=lambda result: (CARE[result.verdict or Verdict.ALLOW], result.defers), default=NOTHING)
     blocks = [result.block for result in present if result.block is not None]
     outputs = [result.updated_output for result in present if result.updated_output is not None]
@@ -89,11 +90,6 @@ def fold_results(results: Sequence[HookResult]) -> HookResult:
         defers=winner.defers,
         source=winner.source,
     )
-
-
-def _counts(result: HookResult, last: HookResult | None) -> bool:
-    """Whether a verdict is about the input that would run."""
-    return result.verdict is not None and (result.verdict is not Verdict.ALLOW or last is None or result is last)
 
 
 def _conflict_messages(rewriting: Sequence[HookResult]) -> tuple[str, ...]:

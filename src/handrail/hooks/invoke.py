@@ -42,10 +42,6 @@ VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 RESERVED = frozenset(("connection", "content-length", "content-type", "host", "transfer-encoding"))
 
 
-def _new_session() -> str:
-    return os.urandom(16).hex()
-
-
 @record
 class HookEnvironment:
     """
@@ -57,7 +53,7 @@ class HookEnvironment:
 
     env: Mapping[str, str]
     project: str = ""
-    session_id: str = field(default_factory=_new_session)
+    session_id: str = field(default_factory=lambda: os.urandom(16).hex())
     transcript: str = ""
     folder: Path | None = None
     urls: tuple[str, ...] | None = None
@@ -153,13 +149,9 @@ def _fill_headers(hook: HttpHook, where: HookEnvironment) -> list[tuple[str, str
         name = found[1] or found[2]
         return where.env.get(name, "") if name in allowed else ""
 
-    texts = [(name, text) for name, text in hook.headers if name.lower() not in RESERVED]
-    return [(name, _one_line(VARIABLE.sub(value, text))) for name, text in texts]
-
-
-def _one_line(text: str) -> str:
-    """A variable must not be able to add headers of its own."""
-    return re.sub(r"[\x00-\x1f\x7f]", "", text).strip()
+    texts = [(name, VARIABLE.sub(value, text)) for name, text in hook.headers if name.lower() not in RESERVED]
+    # a variable must not be able to add headers of its own
+    return [(name, re.sub(r"[\x00-\x1f\x7f]", "", text).strip()) for name, text in texts]
 
 
 async def _call(callback: CallbackHook, seconds: float, body: HookInput) -> HookResult:

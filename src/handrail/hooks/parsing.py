@@ -53,12 +53,7 @@ def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
 
 
 def parse_callbacks(callbacks: Mapping[str, Iterable[Function | HookCallback]]) -> list[Hook]:
-    """
-    Callback functions by event, as hooks.
-
-    Raises:
-        HandrailError: an event does not exist, or a matcher or condition is not understood.
-    """
+    """Callback functions by event, as hooks; HandrailError for an event, matcher or condition that is not known."""
     return [_callback(event, given) for event, functions in callbacks.items() for given in functions]
 
 
@@ -73,12 +68,11 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
         raise HandrailError(f"the callback {one.function!r} for {name}: {matcher}")
     condition = _condition({"if": one.condition} if one.condition else {}, CALLBACKS)
     seconds = _seconds({} if one.timeout is None else {"timeout": one.timeout}, event.timeout)
-    at = f"{name} callback"
     return Hook(
         name,
         CallbackHook(one.function),
         CALLBACKS,
-        at,
+        f"{name} callback",
         matcher,
         condition,
         min(seconds, event.max_timeout),
@@ -87,11 +81,6 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
 
 
 CALLBACKS = HookSource("callback")
-
-
-def modern_name(name: object) -> str:
-    """The name of an event that old settings write with a small first letter, such as preToolUse."""
-    return name[:1].upper() + name[1:] if isinstance(name, str) else ""
 
 
 class _HookGroup(NamedTuple):
@@ -113,12 +102,13 @@ class _SectionParser:
             self.problem("hooks", f"is {short_repr(section)}, not an object of events")
             return
         for name, groups in section.items():
-            if event := EVENTS.get(name) or EVENTS.get(modern_name(name)):
+            text = str(name)
+            if event := EVENTS.get(text[:1].upper() + text[1:]):  # old settings write preToolUse
                 self.groups(event, groups)
             elif name in UNSUPPORTED:
                 self.problem(f"hooks.{name}", "hooks of this event are not supported and never run", "unsupported")
             else:
-                near = get_close_matches(str(name), EVENTS, n=1, cutoff=0.7)
+                near = get_close_matches(text, EVENTS, n=1, cutoff=0.7)
                 hint = f" Did you mean {near[0]}?" if near else ""
                 self.problem(f"hooks.{name}", f"there is no event of this name.{hint}", "unsupported")
 

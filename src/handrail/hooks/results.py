@@ -6,7 +6,7 @@ What a problem leads to depends on the event and on the family of the hook (`han
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeAlias
@@ -37,11 +37,7 @@ EVERY_KEY = sorted(COMMON.union({"hookEventName"}, *(event.output_keys for event
 
 @record
 class HookOutput:
-    """
-    What a hook sent back, whatever its form.
-
-    `cut`: there was more text than is read. `garbled`: some of it is not UTF-8.
-    """
+    """What a hook sent back. `cut`: there was more text than is read; `garbled`: some of it is not UTF-8."""
 
     code: int = 0
     text: str = ""
@@ -60,11 +56,7 @@ def output_from_bytes(data: bytes, *, code: int = 0, errors: str = "", cut: bool
 
 @record
 class HookResult:
-    """
-    The result of one hook, or of all hooks of an event together.
-
-    `block` and `stop` are reasons, None = neither. `fatal` marks a problem that kept the hook from doing its work.
-    """
+    """The result of one hook or of all of an event. `block` and `stop` are reasons; `fatal`: it did not do its work."""
 
     verdict: Verdict | None = None
     reason: str = ""
@@ -131,30 +123,21 @@ def _read_text(event: HookEvent, text: str, output: HookOutput) -> HookResult:
         if output.garbled:
             raise _InvalidError("it is not UTF-8")  # a refusal in another encoding must not pass for noise
     if text.startswith("{"):
-        return read_output(event, _parse_object(text))
+        try:
+            value = value_of(text)
+        except ValueError as error:
+            raise _InvalidError(f"it is not JSON ({error})") from None
+        assert isinstance(value, dict)
+        return read_output(event, value)
     if event.decides and any(f'"{key}"' in text for key in ("permissionDecision", "decision", "continue")):
         raise _InvalidError("there is text before its JSON")
     return HookResult(context=(text,)) if event.speaks_to_model and text else NOTHING
 
 
 def value_of(data: str | bytes) -> object:
-    """
-    The value of a JSON text, all of which can be written as JSON again.
-
-    Raises:
-        ValueError: it is not JSON, is nested too deeply, or has numbers that JSON cannot express.
-    """
+    """The value of a JSON text; ValueError if it is not JSON, too deep, or has numbers that JSON cannot express."""
     value: object = from_json(data, allow_inf_nan=False)
     json.dumps(value, allow_nan=False)  # 1e999 becomes infinity when it is read
-    return value
-
-
-def _parse_object(text: str) -> Json:
-    try:
-        value = value_of(text)
-    except ValueError as error:
-        raise _InvalidError(f"it is not JSON ({error})") from None
-    assert isinstance(value, dict)
     return value
 
 
@@ -170,12 +153,7 @@ def _block(event: HookEvent, result: HookResult, errors: str) -> HookResult:
 
 
 def read_output(event: HookEvent, value: Json) -> HookResult:
-    """
-    The result in the output object of a hook, which a command prints and a callback returns.
-
-    Raises:
-        HandrailError: it breaks the contract.
-    """
+    """The result in the object that a command prints or a callback returns; HandrailError if it breaks the contract."""
     specific = _get(value, "hookSpecificOutput", dict, {})
     _refuse_misspelt(value, COMMON, event)
     if specific:
@@ -190,9 +168,10 @@ def read_output(event: HookEvent, value: Json) -> HookResult:
     if decision not in (None, "approve", "block"):
         raise _InvalidError(f"decision is {decision!r}, not 'approve' or 'block'")
     message, context = _get(value, "systemMessage", str, ""), _get(specific, "additionalContext", str, "")
+    unused = [f"a hook's {name!r} has no effect here" for name in IDLE if specific.get(name)]
     result = HookResult(
         stop=None if _get(value, "continue", bool, True) else _get(value, "stopReason", str, ""),
-        messages=(*((message,) if message else ()), *_unused_keys(specific)),
+        messages=(*((message,) if message else ()), *unused),
         context=(context,) if context else (),
         block=(reason or "it gave no reason") if event.blocks and decision == "block" else None,
     )
@@ -223,15 +202,6 @@ def _of_event(event: HookEvent, result: HookResult, decision: str | None, reason
 
 RETRY = "A hook says that the call that was refused may be tried again."
 IDLE = ("watchPaths", "reloadSkills")
-
-
-def _unused_keys(specific: Json) -> Iterator[str]:
-    """Messages about keys that are understood but have no effect here."""
-    for name in IDLE:
-        if specific.get(name):
-            yield f"a hook's {name!r} has no effect here"
-
-
 CARE = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
 DECISIONS = {"allow": Verdict.ALLOW, "ask": Verdict.ASK, "deny": Verdict.DENY, "defer": Verdict.ASK}
 LEGACY = {"approve": Verdict.ALLOW, "block": Verdict.DENY}
@@ -275,11 +245,7 @@ def _get(value: Mapping[str, Any], name: str, kind: Kind, default: Any) -> Any:
 
 
 def _refuse_misspelt(value: Json, known: frozenset[str], event: HookEvent) -> None:
-    """
-    Refuse unknown keys that look like a known one in the wrong place or spelling; ignore the others.
-
-    `{"permissionDecison": "deny"}` must not count as no opinion.
-    """
+    """Refuse unknown keys that look like a known one: `{"permissionDecison": "deny"}` must not count as no opinion."""
     unknown = [name for name in value if name not in known]
     if len(unknown) > MAX_UNKNOWN:
         raise _InvalidError(f"it has {len(unknown)} unknown words (event {event.name})")

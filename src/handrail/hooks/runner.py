@@ -111,12 +111,12 @@ class Hooks:
 
     async def _together(self, hooks: Sequence[Hook], body: HookInput, on_news: OnNews) -> HookResult:
         if len(hooks) == 1:
-            return await self._ask(hooks[0], body, on_news)
+            return (await self._invoke(hooks[0], body, on_news)).result
         places = asyncio.Semaphore(AT_ONCE)
 
         async def ask_in_turn(hook: Hook) -> HookResult:
             async with places:
-                return await self._ask(hook, body, on_news)
+                return (await self._invoke(hook, body, on_news)).result
 
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(ask_in_turn(hook)) for hook in hooks]
@@ -185,9 +185,6 @@ class Hooks:
         if not run.agent.is_main:
             about |= {"agent_id": run.agent.id, "agent_type": run.agent.type}
         return about | dict(fields)
-
-    async def _ask(self, hook: Hook, body: HookInput, on_news: OnNews) -> HookResult:
-        return (await self._invoke(hook, body, on_news)).result
 
     async def _invoke(self, hook: Hook, body: HookInput, on_news: OnNews) -> HookReturn:
         news = HookNews(hook.status, None, "started", hook.event, hook.name, os.urandom(8).hex())

@@ -143,10 +143,9 @@ def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
     free = tuple(at not in blocked and harmless(parts, at, facts, accepts) for at in range(len(parts)))
     opened = tuple(at not in shut for at in range(len(parts)))
     read_only = read_only and not facts.access.changes_files
-    files += case.files
     return Case(
-        case.use, policy, case.tool, facts, case.mcp, read_only, files, analysis, parts, free, opened, background,
-        case.targets,
+        case.use, policy, case.tool, facts, case.mcp, read_only, files + case.files, analysis, parts, free, opened,
+        background, case.targets,
     )  # fmt: skip
 
 
@@ -178,10 +177,12 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield from recursive_reads(segment, at, finder.places, policy, finite)
         except _TooMuchError:
             yield FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
-        yield from finder.moved_files(segment, at)
+        for effect in segment.effects:
+            if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away: written as well
+                yield from finder.files(segment, effect.word, FileEffect.WRITE, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guess_files(segment, at)
-    yield from finder.removed(analysis)
+    yield from finder.find_removed(analysis)
 
 
 class _TooMuchError(Exception):
@@ -238,13 +239,7 @@ class Finder:
             self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, normalize(folder)}
         )
 
-    def moved_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
-        """The files that a command would move away: they are written as well."""
-        for effect in segment.effects:
-            if effect.removes and effect.does is Does.READS and effect.word is not None:
-                yield from self.files(segment, effect.word, FileEffect.WRITE, part)
-
-    def removed(self, analysis: Analysis) -> Iterator[FileAccess]:
+    def find_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
         """The files that a line would remove, and those that it may remove where it could not be parsed."""
         for part, removal in removals(analysis):
             yield from self.removal(removal, part)
@@ -252,15 +247,11 @@ class Finder:
             yield from self.removal(removal, -1)
 
     def removal(self, removal: Removal, part: int) -> Iterator[FileAccess]:
-        """
-        The places that a removed word can mean. Unknown text counts as empty: `rm -r "$x"/*` may mean the root.
-
-        Of the places that are only guessed, those count that must not be removed.
-        """
+        """The places that a removed word can mean. Unknown text counts as empty: `rm -r "$x"/*` may mean the root."""
         policy = self.policy
         effect = FileEffect.REMOVE if removal.whole else FileEffect.REMOVE_SOME
-        bases = [posixpath.join(self.policy.cwd, folder or "") for folder in removal.segment.cwds]
-        for base in (*bases, self.policy.home) if removal.segment.in_home else bases:
+        bases = [posixpath.join(policy.cwd, folder or "") for folder in removal.segment.cwds]
+        for base in (*bases, policy.home) if removal.segment.in_home else bases:
             for text in filter(None, removal_texts(removal.word, base, policy.home, plain=part < 0)):
                 path = posixpath.join(base, text)
                 if not removal.guessed or critical(path, policy.home, policy.working_dirs):

@@ -21,7 +21,10 @@ LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 
 def case_of(request: CallRequest, policy: Policy, evidence: Evidence = NOTHING_SAID) -> Case:
     """The case of a call under a policy."""
-    return make_case(_use_of(request), policy, LOOKUP, facts_of(request, evidence))
+    use = request.use
+    if use.name != request.tool.name:  # a model may use an alias, and rules are written for the tool's own name
+        use = ToolUse(use.id, request.tool.name, use.input)
+    return make_case(use, policy, LOOKUP, facts_of(request, evidence))
 
 
 def decide_case(case: Case) -> Decision:
@@ -37,9 +40,3 @@ def decide_call(policy: Policy, tool: AnyTool, values: Mapping[str, Any]) -> Dec
     """The decision on a call that is not made: `Policy.decide`."""
     use = ToolUse("call-1", tool.name, dict(values))
     return decide_case(case_of(CallRequest.hypothetical(use, tool, RunContext(Path(policy.cwd))), policy))
-
-
-def _use_of(request: CallRequest) -> ToolUse:
-    """The call under the tool's own name, which rules are written for: a model may use an alias."""
-    use = request.use
-    return use if use.name == request.tool.name else ToolUse(use.id, request.tool.name, use.input)

@@ -9,11 +9,7 @@ from handrail.permissions.rules import Behaviour
 
 
 def denied_patterns(policy: Policy, tool: str) -> Iterator[str]:
-    """
-    The deny rules of `Read` or `Edit` as absolute patterns without `**`; a folder stands for everything in it.
-
-    A rule that matches at any depth is listed for the top of each working folder only.
-    """
+    """The deny rules of `Read` or `Edit` as absolute patterns without `**`; at any depth means at the top."""
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
     for rule in policy.rules:
         if rule.behaviour is not Behaviour.DENY or rule.tool != tool or rule.spec is None:

@@ -107,11 +107,7 @@ class RuleIndex:
         return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
 
     def names_of(self, name: str, mcp: McpInfo | None) -> tuple[str, ...]:
-        """
-        The names that rules may use for a tool.
-
-        An MCP tool has the recorded server and tool, so that an allow rule cannot match another server's name.
-        """
+        """The names that rules may use for a tool. An allow rule for one server must not match the name of another."""
         if mcp is None:
             return (name,)
         server = MCP + server_name(mcp.server)

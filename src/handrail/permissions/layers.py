@@ -23,7 +23,6 @@ from handrail.permissions.matching import (
     guards_files,
     matching_rules,
     possible_matches,
-    unchecked_reason,
 )
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
@@ -77,7 +76,8 @@ def files_inside(case: Case) -> Opinion | None:
         file, rule = found
         reason = f"it may read {file.shown!r}, which the rule {rule.text} is about"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
-    if doubt := unchecked_reason(below, case.policy):
+    doubt = next((file.doubt for file in below if file.place is None), "")
+    if doubt and guards_files(case.policy):
         return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
     return None
 
@@ -219,11 +219,7 @@ def path_scope(case: Case) -> Opinion | None:
 
 
 def declaration(case: Case) -> Opinion | None:
-    """
-    Ask if rules keep files back and the tool does not declare which files it accesses.
-
-    It weighs as much as an ask rule, in every mode. Only an allow rule that names the tool lifts it.
-    """
+    """Ask if rules keep files back and a tool that no allow rule names does not declare which files it accesses."""
     if case.access.declared or not guards_files(case.policy) or allowed_by_name(case):
         return None
     reason = f"{case.tool} does not declare which files it touches, and there are rules that keep files back"
@@ -258,18 +254,12 @@ def mode(case: Case) -> Opinion | None:
     if access.reaches or case.mcp is not None:  # it may only read, but what it is asked for leaves the machine
         return None
     if access.runs is not None:
-        return shell_mode(case)
+        if case.analysis is None or case.analysis.problems or not case.parts or access.changes_files:
+            return None
+        return None if not all(case.free) else READS if case.read_only else EDITS
     if case.read_only:
         return READS
     return EDITS if policy.mode == "acceptEdits" and case.only_edits else None
-
-
-def shell_mode(case: Case) -> Opinion | None:
-    if case.analysis is None or case.analysis.problems or not case.parts or case.access.changes_files:
-        return None
-    if not all(case.free):
-        return None
-    return READS if case.read_only else EDITS
 
 
 def classifier(case: Case) -> Opinion | None:

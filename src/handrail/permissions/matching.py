@@ -85,13 +85,6 @@ def denied_inside(below: Sequence[FileAccess], policy: Policy) -> tuple[FileAcce
     return None
 
 
-def unchecked_reason(below: Sequence[FileAccess], policy: Policy) -> str:
-    """Why a walked folder could not be checked, if deny or ask rules about files exist; else empty."""
-    if not guards_files(policy):
-        return ""
-    return next((file.doubt for file in below if file.place is None), "")
-
-
 def guards_files(policy: Policy) -> bool:
     """Whether there are deny or ask rules about files."""
     indexes = (policy.index[Behaviour.DENY], policy.index[Behaviour.ASK])

@@ -83,10 +83,7 @@ def protected_place(place: Place, home: str, own: tuple[str, ...] = ()) -> str:
     return found or next((folder for folder in own if below(place.real, folder)), "")
 
 
-@lru_cache(maxsize=4096)
-def secret(path: str) -> bool:
-    """Whether the file name suggests secrets, by the list that commands use too."""
-    return secret_path(path)
+secret = lru_cache(maxsize=4096)(secret_path)
 
 
 def below(path: str, folder: str) -> bool:

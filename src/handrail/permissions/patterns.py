@@ -12,8 +12,9 @@ and Unicode composition.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from handrail.permissions.rules import Behaviour, Rule
@@ -107,7 +108,7 @@ def pattern_from(base: str, parts: list[str], floating: bool, body: str, flags: 
     text = re.escape(start) + body
     key = str.lower if flags & re.IGNORECASE else str
     if not floating:
-        literal = list(literal_start(parts))
+        literal = takewhile(lambda part: not WILD.search(part), parts)
         return Pattern(text, flags, folder=key("/".join([start, *literal]) or "/"))
     name = next((part for part in parts if not WILD.search(part)), "")
     if name:
@@ -116,20 +117,8 @@ def pattern_from(base: str, parts: list[str], floating: bool, body: str, flags: 
     return Pattern(text, flags, ending=key(ending))
 
 
-def literal_start(parts: Iterable[str]) -> Iterator[str]:
-    for part in parts:
-        if WILD.search(part):
-            return
-        yield part
-
-
 def join_parts(parts: Iterable[str]) -> str:
-    """
-    The expression of all parts, each with the slash before it.
-
-    Text between two `**`, or in a name between two `*`, is matched at its first occurrence without backtracking, so
-    that no rule and no path makes a match slow.
-    """
+    """The expression of all parts; text between two `**` matches at its first occurrence, so that no match is slow."""
     groups = [""]
     for part in parts:
         if part != "**":

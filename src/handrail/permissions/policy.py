@@ -85,12 +85,7 @@ class Policy:
         return self.with_rules((*self.rules, *self.problems, *(parse_rule(text, behaviour, source) for text in texts)))
 
     def with_mode(self, mode: str) -> "Policy":
-        """
-        Another mode. Entering plan remembers the mode before it; unavailable modes change nothing.
-
-        Raises:
-            ValueError: there is no such mode.
-        """
+        """Another mode, or ValueError. Entering plan remembers the mode before it; unavailable modes change nothing."""
         wanted = MODE_ALIASES.get(mode, mode)
         if wanted not in MODES:
             raise ValueError(f"there is no mode {mode!r}. Use one of {', '.join(MODES)}.")

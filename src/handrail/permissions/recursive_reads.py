@@ -62,10 +62,6 @@ def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Loo
             file = assess_place(policy, place, FileEffect.BELOW, place.absolute, part)
             if (file.doubt and place.kind is not FileKind.LINK) or has_objection(file, policy):
                 yield file
-            elif place.kind is FileKind.FOLDER and not is_inside(place.real, seen):
+            elif place.kind is FileKind.FOLDER and not any(f"{place.real}/".startswith(f"{known}/") for known in seen):
                 seen.add(place.real)
                 left.append(place)
-
-
-def is_inside(path: str, folders: set[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

@@ -103,15 +103,11 @@ def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) ->
     """Parse a rule, or say what is wrong with the text."""
     plain = text.strip()
     name, bracket, rest = plain.partition("(")
+    tool, inside = ALIASES.get(name, name), rest[:-1].strip()
+    spec = None if inside in ("", "*") else inside
     problem = shape_problem(plain, name, bracket, rest)
-    if problem:
-        return RuleProblem(text, source, problem)
-    tool = ALIASES.get(name, name)
-    spec = rest[:-1].strip() if bracket else ""
-    if spec in ("", "*"):
-        problem = glob_problem(name, behaviour)
-        return RuleProblem(text, source, problem) if problem else Rule(text, tool, None, behaviour, source)
-    problem = spec_problem(tool, spec, behaviour)
+    if not problem:
+        problem = glob_problem(name, behaviour) if spec is None else spec_problem(tool, spec, behaviour)
     return RuleProblem(text, source, problem) if problem else Rule(text, tool, spec, behaviour, source)
 
 

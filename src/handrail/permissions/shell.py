@@ -14,7 +14,7 @@ from typing import NamedTuple
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.shell.analysis import analyse
-from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Effect, Piece, PieceKind, Segment, Word
+from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Piece, PieceKind, Segment, Word
 
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
@@ -96,6 +96,9 @@ def part(segment: Segment, until: int) -> CommandPart:
     name = segment.name
     known = bool(words) and segment.argv[0].literal is not None
     read_only = segment.verdict is CommandVerdict.READ_ONLY
+    sets_variable = harmful_setting(segment)
+    plain_xargs = len(words) > 1 and words[0] == "xargs" and not words[1].startswith("-")
+    passes_on = name in TRANSPARENT or plain_xargs
     return CommandPart(
         name=name,
         text=WORD_END.join(words) if known else "",
@@ -104,10 +107,8 @@ def part(segment: Segment, until: int) -> CommandPart:
         shown=" ".join(words) or segment.node,
         read_only=read_only,
         why="; ".join(dict.fromkeys(reason.text for reason in segment.reasons)),
-        plain=known and all(map(known_word, segment.argv)) and coverable(segment),
-        transparent=runs_another(segment)
-        and (name in TRANSPARENT or plain_xargs(words))
-        and not harmful_setting(segment),
+        plain=known and all(map(known_word, segment.argv)) and "subshell" not in segment.path and not sets_variable,
+        transparent=passes_on and not sets_variable and any(effect.child for effect in segment.effects),
         exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
         accepted=segment.entry in ACCEPTED_EDITS and only_edits(segment),
         removes=segment.removes,
@@ -126,11 +127,6 @@ def known_word(word: Word) -> bool:
     return all(piece.kind in KNOWN or piece.values is not None for piece in word.pieces)
 
 
-def coverable(segment: Segment) -> bool:
-    """Whether a rule can cover it: not in a subshell and not with other variables."""
-    return "subshell" not in segment.path and not harmful_setting(segment)
-
-
 def in_background(analysis: Analysis) -> bool:
     """Whether a part keeps running in the background, which no command rule allows."""
     return "&" in analysis.text and BACKGROUND.search(QUOTED.sub("", analysis.text)) is not None
@@ -142,19 +138,12 @@ def harmful_setting(segment: Segment) -> bool:
     return any(effect.does is Does.STATE and effect.word in settings for effect in segment.effects if effect.word)
 
 
-def runs_another(segment: Segment) -> bool:
-    return any(effect.child for effect in segment.effects)
-
-
-def plain_xargs(words: list[str]) -> bool:
-    return len(words) > 1 and words[0] == "xargs" and not words[1].startswith("-")
-
-
 def only_edits(segment: Segment) -> bool:
     if segment.entry == "sed" and not harmless_sed(segment):
         return False
     return segment.name == segment.entry and all(
-        effect.does in HARMLESS or (effect.does is Does.WRITES and known_effect(effect)) for effect in segment.effects
+        effect.does in HARMLESS or (effect.does is Does.WRITES and (effect.word is None or known_word(effect.word)))
+        for effect in segment.effects
     )
 
 
@@ -175,10 +164,6 @@ def harmless_sed(segment: Segment) -> bool:
     if len(known) < len(words) or len(rest) == len(known):
         return False
     return analyse(shlex.join(rest)).verdict is CommandVerdict.READ_ONLY
-
-
-def known_effect(effect: Effect) -> bool:
-    return effect.word is None or known_word(effect.word)
 
 
 def spellings(segment: Segment, words: list[str]) -> Iterator[str]:
@@ -220,13 +205,10 @@ def reads_program(segment: Segment) -> bool:
         return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
     if segment.name in LATER:
         return True
-    unclear = not files or None in files or any(is_switch(word) for word in segment.argv[1:])
+    # behind `-c` or `-s`, also in a cluster, the next words are not files
+    switch = any(re.match(r"-[A-Za-z]*[cs]", word.prefix) for word in segment.argv[1:])
+    unclear = not files or None in files or switch
     return segment.name in SHELL_PROGRAMS and unclear
-
-
-def is_switch(word: Word) -> bool:
-    """Whether a word is `-c` or `-s`, also in a cluster: the next words are not files."""
-    return re.match(r"-[A-Za-z]*[cs]", word.prefix) is not None
 
 
 def skipping(name: str, words: list[str]) -> Iterator[str]:
@@ -240,7 +222,7 @@ def skipping(name: str, words: list[str]) -> Iterator[str]:
 
 def compile_shell(spec: str) -> WildcardPattern:
     """Compile words between blanks without quotes; `*` is any text, `\\*` a star; `x:*` and `x *` also match `x`."""
-    pieces = cut(with_blank(spec))
+    pieces = cut(spec)
     tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
     if tail:
         pieces = [*pieces[:-2], (pieces[-2] or "")[:-1]]
@@ -253,14 +235,13 @@ def compile_shell(spec: str) -> WildcardPattern:
     return WildcardPattern(texts[0], tuple(texts[1:]), tail)
 
 
-def with_blank(spec: str) -> str:
-    """`x:*` as `x *`."""
-    return spec[:-2] + " *" if spec.endswith(":*") else spec
-
-
 def cut(spec: str) -> list[str | None]:
-    """Split a spec into texts and wildcards (None); blanks outside quotes become the word separator."""
-    return quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
+    """Split a spec into texts and wildcards (None); blanks outside quotes become the word separator, `x:*` is `x *`."""
+    spec = spec[:-2] + " *" if spec.endswith(":*") else spec
+    pieces = quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
+    if pieces[-1] is not None:
+        pieces[-1] = pieces[-1].rstrip(WORD_END)
+    return pieces
 
 
 def quoted_cut(spec: str) -> list[str | None]:
@@ -286,8 +267,6 @@ def quoted_cut(spec: str) -> list[str | None]:
             pieces.append(char)
         elif char != WORD_END or not last.endswith(WORD_END):
             pieces[-1] = last + char
-    if pieces[-1] is not None:
-        pieces[-1] = pieces[-1].rstrip(WORD_END)
     return pieces
 
 
@@ -299,8 +278,6 @@ def plain_cut(spec: str) -> list[str | None]:
         pieces.append(None)
         if text:
             pieces.append(text)
-    if pieces[-1] is not None:
-        pieces[-1] = pieces[-1].rstrip(WORD_END)
     return pieces
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from handrail.permissions.rules import BASH, EDIT, READ, Behaviour, Rule
-from handrail.permissions.shell import compile_shell, cut, with_blank
+from handrail.permissions.shell import compile_shell, cut
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 
 ANYTHING = "\x01"
@@ -12,12 +12,7 @@ ANYTHING = "\x01"
 
 
 class RuleCover:
-    """
-    Finds the rules that cover a given rule, without comparing it with all of them.
-
-    Of identical rules the first stands for all. A pattern is indexed by its rarest literal text: every command that it
-    covers contains this text.
-    """
+    """Finds the rules that cover a rule, by the rarest literal text of their patterns: what they cover contains it."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._alike: dict[tuple[str, str], dict[tuple[Behaviour, str], Rule]] = {}
@@ -25,7 +20,7 @@ class RuleCover:
             if rule.spec is not None:
                 self._alike.setdefault((rule.tool, rule.spec), {}).setdefault((rule.behaviour, _start(rule)), rule)
         specs = [spec for tool, spec in self._alike if tool == BASH]
-        texts = {spec: [piece for piece in cut(with_blank(spec)) if piece] for spec in specs}
+        texts = {spec: [piece for piece in cut(spec) if piece] for spec in specs}
         common = Counter(text for each in texts.values() for text in dict.fromkeys(each))
         self._filed: dict[int, dict[str, list[tuple[str, WildcardPattern]]]] = {}
         for spec, each in texts.items():
@@ -56,12 +51,8 @@ class RuleCover:
 
 
 def samples(spec: str) -> list[str]:
-    """
-    Texts such that a pattern which matches them all matches everything that the spec matches.
-
-    A wildcard becomes a character that no rule contains, so only a wildcard can match it.
-    """
-    text = "".join(ANYTHING if piece is None else piece for piece in cut(with_blank(spec)))
+    """Texts that stand for a spec: a wildcard becomes a character that no rule contains, which only wildcards match."""
+    text = "".join(ANYTHING if piece is None else piece for piece in cut(spec))
     tail = WORD_END + ANYTHING
     return [text, text.removesuffix(tail)] if text.endswith(tail) else [text]
 

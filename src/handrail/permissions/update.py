@@ -46,11 +46,7 @@ def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdatePr
 
 
 def change_policy(policy: Policy, change: ContextChange, *, consented: bool) -> Policy | UpdateProblem:
-    """
-    The policy after a context change that a call asks for. Folders are real paths.
-
-    A change that widens permissions needs consent; the current folder has to be in a working folder.
-    """
+    """The policy after a context change that a call asks for; one that widens permissions needs consent."""
     after: Policy | UpdateProblem = policy.leaving_plan() if change.leave_plan else policy
     updates: list[Mapping[str, Any]] = []
     if change.mode:

@@ -204,22 +204,16 @@ def name_class(name: str) -> AddressClass:
 def address_class(address: Address) -> AddressClass:
     """Where an address leads; an IPv6 address that embeds an IPv4 address is classified by both."""
     inner = embedded_ipv4(address) if isinstance(address, ipaddress.IPv6Address) else None
-    if address in METADATA_ADDRESSES or address.is_link_local or (inner is not None and metadata(inner)):
+    inside = AddressClass.PUBLIC if inner is None else address_class(inner)
+    if address in METADATA_ADDRESSES or address.is_link_local or inside is AddressClass.METADATA:
         return AddressClass.METADATA
-    if inner is not None and address_class(inner) is not AddressClass.PUBLIC:
+    if inside is not AddressClass.PUBLIC:
         return AddressClass.INTERNAL
     if not address.is_global or address.is_multicast or any(address in net for net in NOT_GLOBAL):
         # A mapped address leads where its IPv4 address leads.
-        return AddressClass.PUBLIC if inner is not None and is_mapped(address) else AddressClass.INTERNAL
+        mapped = isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
+        return AddressClass.PUBLIC if mapped else AddressClass.INTERNAL
     return AddressClass.PUBLIC
-
-
-def metadata(address: ipaddress.IPv4Address) -> bool:
-    return address in METADATA_ADDRESSES or address.is_link_local
-
-
-def is_mapped(address: Address) -> bool:
-    return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
 
 
 def embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -50,12 +50,7 @@ class Answer(Generic[Structured]):
 
 
 def answer_of(ended: RunEnded) -> Answer[Any]:
-    """
-    The answer that a run ended with.
-
-    Raises:
-        RunError: it ended without one.
-    """
+    """The answer that a run ended with; RunError if it ended without one."""
     if ended.move is Move.STOPPED:
         return Answer(ended.text, ended.structured, ended.dollars, ended.turns, ended)
     details = [ended.problem]

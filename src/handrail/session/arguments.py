@@ -106,12 +106,7 @@ def settings_flags(
 
 
 def check_rules(name: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """
-    Rule texts that are understood.
-
-    Raises:
-        HandrailError: one is not; the error says what is wrong with it.
-    """
+    """The rule texts; a HandrailError says what is wrong with one that is not understood."""
     if isinstance(texts, str):
         raise HandrailError(f"{name} is {texts!r}. Give a list of rules: [{texts!r}].")
     given = tuple(texts)

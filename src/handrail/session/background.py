@@ -25,7 +25,9 @@ MAX_SHOWN = 1_000
 
 def task_attachments(services: Callable[[], ToolServices], *, resumed: bool = False) -> Iterable[Attachment]:
     """What background tasks have to tell the model, also those of a session that is `resumed`."""
-    tasks = _loaded_module(TASKS) or (background_tasks if resumed and _had_tasks(services()) else None)
+    tasks = _loaded_module(TASKS)
+    if tasks is None and resumed and (services().state / "tasks").is_dir():
+        tasks = background_tasks
     return tasks.tasks_of(services()).attachments() if tasks else ()
 
 
@@ -55,12 +57,7 @@ def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]
 
 
 async def stop_task(services: Callable[[], ToolServices], task_id: str) -> None:
-    """
-    End a background task.
-
-    Raises:
-        HandrailError: there is none of that id.
-    """
+    """End a background task; HandrailError if there is none of that id."""
     tasks = _loaded_module(TASKS)
     task = tasks.tasks_of(services()).get(task_id) if tasks else None
     if task is None:
@@ -97,10 +94,6 @@ async def task_over(services: Callable[[], ToolServices], task_id: str) -> TaskF
 
 def _facts(task: Any) -> TaskFacts:
     return TaskFacts(task.id, task.kind, task.description or task.text[:200], task.status, str(task.output))
-
-
-def _had_tasks(services: ToolServices) -> bool:
-    return (services.state / "tasks").is_dir()
 
 
 def _loaded_module(name: str) -> Any:

@@ -22,7 +22,6 @@ from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.loop.conversation_state import new_chain
 from handrail.loop.prompt import system_parts, system_prompt
-from handrail.loop.run_config import StructuredOutput
 from handrail.providers.choose import ModelOptions
 from handrail.records import record
 from handrail.session.classifier import ModelClassifier
@@ -62,15 +61,7 @@ else:
 
 
 def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: SessionHost = NO_HOST) -> Session:
-    """
-    A session that is ready for its first prompt. Nothing is connected yet.
-
-    Raises:
-        ProviderSetupError, CassetteError: the model cannot be asked.
-        SettingsError: policy or flags cannot be used.
-        SessionError: the transcript cannot be read or written.
-        HandrailError: something else in the specification cannot be had.
-    """
+    """A session that is ready for its first prompt, connected to nothing yet; HandrailError if it cannot be had."""
     if host.gate is not None and host.can_use_tool is not None:
         raise HandrailError("can_use_tool is asked by the gate that the settings make. Give either it or a gate.")
     start_env = os.environ if env is None else env
@@ -80,15 +71,17 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     if not spec.replay and host.model is None:
         spec = replace(spec, model=model_options(settings.loaded, spec.model))
     spec = replace(spec, request=thinking_options(settings.loaded, spec.request))
-    redactor = _open_redactor(spec, settings)
-    store = _open_store(settings, redactor, host)
-    kept = open_transcript(spec.transcript, spec.cwd, store, settings.loaded.env)
-    transcript = kept if isinstance(kept, OpenTranscript) else None
+    loaded = settings.loaded
+    servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
+    redactor = redactor_for(loaded.env, tuple(loaded.settings.get("redact") or ()), servers, spec.model.api_key)
+    durability: Durability = "power" if loaded.settings.get("durability") == "power" else "process"
+    store = session_store(loaded.env, redactor, durability, host.mirror)
+    kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
         return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
     except BaseException:
-        if transcript is not None:
-            transcript.writer.close()
+        if isinstance(kept, OpenTranscript):
+            kept.writer.close()
         raise
 
 
@@ -128,6 +121,9 @@ def _open_parts(base: Foundation) -> Session:
             session_id=session_id,
         )
 
+    def open_beside(agent_id: str) -> OpenTranscript | None:
+        return base.store.create_subagent(transcript.path, agent_id, str(spec.cwd)) if transcript else None
+
     automatic = (
         loaded.settings.get("autoCompactEnabled") is not False if spec.auto_compact is None else spec.auto_compact
     )
@@ -151,7 +147,7 @@ def _open_parts(base: Foundation) -> Session:
         own_services,
         chain,
         mcp_tools=lambda: servers.tools if servers else (),
-        open_transcript=partial(_open_beside, base.store, transcript, str(spec.cwd)),
+        open_transcript=open_beside,
     )
     unwanted = unwanted_tools(spec.tools.builtin)
     conversation = open_conversation(
@@ -170,7 +166,8 @@ def _open_parts(base: Foundation) -> Session:
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
-            structured=_structured_output(spec),
+            # the validator costs start-up time that only its users pay
+            structured=None if spec.output is None else structured.JsonAnswer(spec.output),
         ),
         spec.limits,
     )
@@ -192,24 +189,6 @@ def _open_parts(base: Foundation) -> Session:
         auto_compact=automatic,
         on_warning=host.on_warning,
     )
-
-
-def _open_redactor(spec: SessionSpec, settings: SessionSettings) -> Redactor:
-    loaded = settings.loaded
-    servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
-    return redactor_for(loaded.env, tuple(loaded.settings.get("redact") or ()), servers, spec.model.api_key)
-
-
-def _open_store(settings: SessionSettings, redactor: Redactor, host: SessionHost) -> TranscriptStore:
-    durability: Durability = "power" if settings.loaded.settings.get("durability") == "power" else "process"
-    return session_store(settings.loaded.env, redactor, durability, host.mirror)
-
-
-def _open_beside(
-    store: TranscriptStore, transcript: OpenTranscript | None, cwd: str, agent_id: str
-) -> OpenTranscript | None:
-    """Where the conversation of a sub-agent is kept, if that of its session is."""
-    return store.create_subagent(transcript.path, agent_id, cwd) if transcript else None
 
 
 def _open_hooks(
@@ -299,8 +278,3 @@ def _system_prompt(prompt: PromptOptions, *, interactive: bool) -> tuple[str, ..
         return (prompt.append,) if prompt.append else ()
     parts = system_parts(replacement=prompt.system or "", addition=prompt.append, interactive=interactive)
     return system_prompt(parts)
-
-
-def _structured_output(spec: SessionSpec) -> StructuredOutput | None:
-    """The check of a structured answer; the validator costs start-up time that only its users pay."""
-    return None if spec.output is None else structured.JsonAnswer(spec.output)

@@ -30,11 +30,7 @@ When in doubt: ASK."""
 
 
 class ModelClassifier:
-    """
-    Asks a model, in words of ours. An answer in any other form, or none, counts as no ruling.
-
-    What its answers use goes on the bill of the session.
-    """
+    """Asks a model, on the session's bill; an answer in any other form than ours, or none, counts as no ruling."""
 
     def __init__(self, model: SessionModel) -> None:
         self._model = model

@@ -18,7 +18,6 @@ from handrail.loop.compaction.stubs import (
     DEFAULT_POLICY,
     CompactionPolicy,
     FileToSave,
-    StubbedHistory,
     estimate,
     needed_action,
     stub_old_results,
@@ -60,19 +59,16 @@ class Compactor:
     async def plan(
         self, messages: Sequence[Message], model: str, tokens: int, *, forced: bool = False, instructions: str = ""
     ) -> Compaction | SummaryPlan | None:
-        """
-        A shorter history if there is need and a way, else None.
-
-        `tokens` is what the last request and its answer filled of the window (0 = not known); `forced` means that the
-        model refused the request as too long. `instructions` say what matters in a summary.
-        """
+        """A shorter history if `tokens` (0 = unknown) need it or, `forced`, the model found it too long; else None."""
         window = self._window(model)
         used = self._used_tokens(messages, tokens)
         wanted = "full" if forced else needed_action(used, window, self._policy)
         if wanted == "none":
             return None
         stubbed = stub_old_results(messages, self._folder, self._policy)
-        if stubbed is not None and self._is_enough(stubbed, used, window, forced) and save_all(stubbed.saves):
+        left = used - stubbed.characters // CHARACTERS_PER_TOKEN if stubbed else used
+        is_enough = not forced and needed_action(left, window, self._policy) != "full"
+        if stubbed is not None and is_enough and save_all(stubbed.saves):
             saved = f"{stubbed.stubs} old results were moved to files, {stubbed.characters:,} characters."
             return Compaction(stubbed.messages, "micro", saved)
         if wanted == "micro" or (not forced and used < self._failed_at * PATIENCE):
@@ -103,10 +99,6 @@ class Compactor:
         self._counted = (messages, len(messages), tokens)
         return tokens
 
-    def _is_enough(self, stubbed: StubbedHistory, used: int, window: int, forced: bool) -> bool:
-        left = used - stubbed.characters // CHARACTERS_PER_TOKEN
-        return not forced and needed_action(left, window, self._policy) != "full"
-
 
 def newest(messages: Sequence[Message]) -> Sequence[Message]:
     """What was added since the last answer."""
@@ -131,11 +123,7 @@ def _owner_only(path: str, flags: int) -> int:
 
 
 class SessionCompactor:
-    """
-    Compacts the conversation of a session with the session's own model, whose answers go on its bill.
-
-    Without `automatic` it works only when a person asks for a summary.
-    """
+    """Compacts with the session's own model, on its bill; without `automatic`, only when the user asks for it."""
 
     def __init__(self, model: SessionModel, folder: Path, *, automatic: bool) -> None:
         self.automatic = automatic

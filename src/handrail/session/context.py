@@ -20,11 +20,7 @@ MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "loca
 
 
 class SessionContext:
-    """
-    Gathers what stands before the first prompt, and the memory files near what was read since.
-
-    `sources` say whose memory files count: the project's, the user's.
-    """
+    """Gathers what stands before the first prompt, and memory files near what was read, of these `sources`."""
 
     def __init__(self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "SessionHooks") -> None:
         self._cwd = cwd

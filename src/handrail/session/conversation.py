@@ -68,15 +68,7 @@ class Conversation:
         return run is not None and run.active
 
     def run(self, message: UserMessage, *, limits: Limits | None = None, expansion: Expansion | None = None) -> Run:
-        """
-        Work on a prompt: an async iterator of events that ends with RunEnded.
-
-        `expansion` is the command that the prompt was made from, for hooks. With an empty message only a deferred call
-        is taken up.
-
-        Raises:
-            HandrailError: an earlier prompt is still being worked on, or there is nothing to work on.
-        """
+        """Work on a prompt, made from the command `expansion`; an empty message only takes up a deferred call."""
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Use send() to add to it, or close its run first.")
         if not message.content and self.deferred is None:
@@ -85,12 +77,7 @@ class Conversation:
         return self._begin(Run(config, self.state, message, expansion))
 
     def compact(self, instructions: str = "") -> Run:
-        """
-        Have a summary take the place of the conversation; `instructions` say what matters in it.
-
-        Raises:
-            HandrailError: a prompt is still being worked on, or the conversation is never summarised.
-        """
+        """Replace the conversation with a summary; HandrailError while a prompt runs, or if it is never summarised."""
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Summarise the conversation after it.")
         if self.config.compact is None:
@@ -102,12 +89,7 @@ class Conversation:
         return run
 
     async def clear(self) -> None:
-        """
-        Forget the conversation: the next prompt begins a new one. The transcript keeps what was said before.
-
-        Raises:
-            HandrailError: a prompt is still being worked on.
-        """
+        """Forget the conversation, not its transcript; HandrailError while a prompt is being worked on."""
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Close its run first.")
         state = self.state
@@ -119,11 +101,7 @@ class Conversation:
         state.replace_history(())
 
     def send(self, message: UserMessage, *, interrupt: bool = False) -> None:
-        """
-        Add a message while a prompt is being worked on; it is part of the next request.
-
-        With `interrupt`, tools that give way to a new message stop now. Without a running prompt it waits for the next.
-        """
+        """Add a message to the next request; with `interrupt`, tools that give way to a new message stop now."""
         self.state.mailbox.post(message, submit=interrupt)
 
     def interrupt(self) -> None:

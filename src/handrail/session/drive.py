@@ -25,14 +25,7 @@ async def drive(
     on_event: Callable[[LoopEvent], None] | None = None,
     on_end: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncGenerator[LoopEvent, None]:
-    """
-    Work on a prompt to its end. `on_event` gets each event before the reader does, `on_end` is called after a run.
-
-    Closing the generator stops the run and waits until nothing of it is left.
-
-    Raises:
-        HandrailError: an earlier prompt is still being worked on, or there is nothing to work on.
-    """
+    """Work on a prompt to its end; closing the generator stops the run and waits until nothing of it is left."""
     begun = conversation.run(message) if begin is None else await begin(message)
     if not isinstance(begun, Run):
         for event in begun:

@@ -119,7 +119,7 @@ class GitProbe:
                 break
             data += piece
         else:
-            self.close()  # more than anybody wants to see
+            self.close()  # more than a prompt has room for
             return data[: data.rfind(b"\0") + 1]
         code = self._process.wait()
         self.close()

@@ -25,12 +25,7 @@ def open_gate(
     readable: Iterable[Path] = (),
     session_id: str = "",
 ) -> PolicyGate:
-    """
-    A gate that decides by the settings as they are at each call.
-
-    `readable` are the folders of the session's own files, such as big results. Decisions go to the audit log under
-    `session_id`, without the secrets that `redactor` knows.
-    """
+    """A gate that decides by the settings at each call; `readable` are the folders of the session's own files."""
     policy = settings.in_force()
     policy.apply(lambda now: now.with_kept(map(realpath, readable)))
     return PolicyGate(

@@ -2,9 +2,8 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.hooks.invoke import HookEnvironment
@@ -24,11 +23,7 @@ ORDER = ("user", "plugin", "project", "local", "skill", "flag", "session", "call
 
 @record
 class HookOptions:
-    """
-    What settings say about hooks besides the hooks themselves.
-
-    `urls` and `variables` limit HTTP hooks; None = no limit.
-    """
+    """What settings say about hooks besides the hooks; `urls` and `variables` limit HTTP hooks, None = no limit."""
 
     strict: bool = True
     urls: tuple[str, ...] | None = None
@@ -38,11 +33,6 @@ class HookOptions:
 def in_order(sources: Iterable[tuple[HookSource, object]]) -> list[tuple[HookSource, object]]:
     """The sections in the order in which they count."""
     return sorted(sources, key=lambda each: _rank(each[0].name))
-
-
-def hook_folder(env: Mapping[str, str]) -> Path:
-    """Where long texts of hooks go; nothing is made before there is one."""
-    return state_folder(env) / "hooks" / f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def _rank(name: str) -> int:
@@ -64,7 +54,8 @@ def open_hooks(loaded: LoadedSettings, setup: HookSetup) -> Hooks:
             variables=options.variables,
         )
     if hooks.environment.folder is None:
-        hooks.environment = replace(hooks.environment, folder=hook_folder(env))
+        folder = state_folder(env) / "hooks" / f"{os.getpid()}-{secrets.token_hex(4)}"  # made with the first long text
+        hooks.environment = replace(hooks.environment, folder=folder)
     hooks.mode, hooks.on_title = setup.mode, setup.on_title
     hooks.reload(in_order(sources_of(loaded)))
     return hooks

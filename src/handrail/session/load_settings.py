@@ -4,8 +4,6 @@ From settings, flags and environment to what a session works with: mode, folders
     for rules           all sources are pooled; deny, then ask, then allow
     for the mode        --permission-mode > settings
     for variables       the `env` of settings goes before the environment that handrail was started with
-
-`live` makes the policy from it, `wishes` what is asked of a model.
 """
 
 import os
@@ -53,7 +51,7 @@ class Mode:
 
 @record
 class LoadedSettings:
-    """What counts now. The policy is not in it: `Live` builds it when it is first needed."""
+    """What counts now. The policy is not in it: `SessionSettings` builds it when it is first needed."""
 
     settings: Settings
     mode: Mode
@@ -88,12 +86,7 @@ def load(
     before: Settings | None = None,
     frozen_sources: frozenset[str] = frozenset(),
 ) -> LoadedSettings:
-    """
-    What counts in a folder with this environment. What counted `before` still does for the `frozen_sources`.
-
-    Raises:
-        SettingsError: policy or a flag cannot be used; nothing may run.
-    """
+    """What counts in a folder, or counted `before` for `frozen_sources`; after a SettingsError nothing may run."""
     settings = gather_settings(places, env, asked, policies, before, frozen_sources=frozen_sources)
     return loaded_from(settings, places, env, asked, starting=before is None)
 
@@ -103,7 +96,7 @@ def gather_settings(
     env: Mapping[str, str],
     asked: SettingsFlags,
     policies: "Iterable[PolicySource]",
-    before: Settings | None,
+    before: Settings | None = None,
     *,
     frozen_sources: frozenset[str] = frozenset(),
 ) -> Settings:
@@ -127,18 +120,15 @@ def loaded_from(
 def mode_of(
     settings: Settings, asked: SettingsFlags, env: Mapping[str, str], problems: list[Problem], *, starting: bool
 ) -> Mode:
-    """
-    The mode to start in. A mode from settings that cannot be had falls back to default; one that was asked for fails.
-
-    Raises:
-        SettingsError: the command line asks for a mode that is switched off or not safe here.
-    """
+    """The mode to start in: one of settings that cannot be had becomes default, one of a flag is a SettingsError."""
     if not asked.flags_widen and (asked.bypass or asked.allow_bypass or asked.mode in BEYOND_DEFAULT):
         wider = asked.mode if asked.mode in BEYOND_DEFAULT else BYPASS
         raise SettingsError(f"the mode {wider} cannot be used with --safe-mode. Leave out one of them.")
     wished = BYPASS if asked.bypass else asked.mode or settings.get("permissions", "defaultMode") or "default"
     name = "default" if wished == "manual" else wished
-    obstacles = {BYPASS: bypass_obstacle(settings, env), "auto": auto_obstacle(settings)}
+    obstacles = {BYPASS: bypass_obstacle(settings, env), "auto": ""}
+    if settings.get("permissions", "disableAutoMode") == "disable":
+        obstacles["auto"] = "disableAutoMode is set in the settings."
     bypass = not obstacles[BYPASS] and (asked.allow_bypass or name == BYPASS)
     if asked.allow_bypass and obstacles[BYPASS]:
         problems.append(Problem("cli", "--allow-dangerously-skip-permissions", 0, obstacles[BYPASS]))
@@ -162,21 +152,10 @@ def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
     return ""
 
 
-def auto_obstacle(settings: Settings) -> str:
-    """Why mode auto may not be used; empty if it may."""
-    switched_off = settings.get("permissions", "disableAutoMode") == "disable"
-    return "disableAutoMode is set in the settings." if switched_off else ""
-
-
 def folders_of(
     settings: Settings, asked: SettingsFlags, places: SettingsPlaces, problems: list[Problem], *, starting: bool
 ) -> tuple[str, ...]:
-    """
-    The project, the folders of settings, and those of the command line.
-
-    Raises:
-        SettingsError: --add-dir names no folder.
-    """
+    """The project, the folders of settings, and those of --add-dir; SettingsError if that names no folder."""
     found = {places.cwd: None}
     managed_only = bool(settings.get_managed("allowManagedPermissionRulesOnly"))
     for layer in settings.layers:

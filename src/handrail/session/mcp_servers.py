@@ -51,11 +51,7 @@ class Connection:
 
 
 class Servers:
-    """
-    The servers of one session. `carry` reaches those that live in the program around us.
-
-    `refuses` is asked before each is connected, wherever it comes from: one that is refused is never started.
-    """
+    """The servers of one session; `carry` reaches those in this program, one that `refuses` names is never started."""
 
     def __init__(
         self,
@@ -117,12 +113,7 @@ class Servers:
         return tuple(notes)
 
     async def reconnect(self, name: str) -> None:
-        """
-        End a connection and make it anew.
-
-        Raises:
-            HandrailError: there is no such server, or it cannot be reached.
-        """
+        """End a connection and make it anew; HandrailError if there is no such server, or it cannot be reached."""
         connection = self._find(name)
         await self._let_go(connection)
         connection.status = "pending"
@@ -230,12 +221,7 @@ class Servers:
 
 
 def read_servers(text: str, cwd: Path) -> Mapping[str, Any]:
-    """
-    The servers of a --mcp-config: a file, or JSON.
-
-    Raises:
-        HandrailError: it cannot be read, or holds no servers.
-    """
+    """The servers of a --mcp-config, a file or JSON; HandrailError if it cannot be read, or holds none."""
     inline = text.strip().startswith("{")
     try:
         value = json.loads(text if inline else (cwd / text).expanduser().read_text("utf-8-sig"))

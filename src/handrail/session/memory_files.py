@@ -81,11 +81,7 @@ def read_memory(where: Places, switches: Switches = DEFAULTS) -> Memory:
 
 
 def read_memory_near(path: Path, where: Places, known: Memory, switches: Switches = DEFAULTS) -> Memory:
-    """
-    What is known once `path` was read. Its folders' files and the rules for it are new at the end of `files`.
-
-    Returns `known` itself when there is nothing to look for, without touching the disk.
-    """
+    """What is known once `path` was read, new files last; `known` itself, without disk access, if nothing is new."""
     near = memory_for(path, where.cwd, known)
     if not switches.project or not (near.folders or near.rules):
         return known
@@ -197,12 +193,13 @@ class _Reading:
     def _may_read(self, path: Path, real: Path, origin: Origin) -> bool:
         if origin.border is None or real in self._switches.approved:
             return True
-        if not real.is_relative_to(origin.border.resolve()):
-            text = f"leads to {real}, outside of {origin.border}, and was not read. Approve that file if it is meant."
-            self._problems.append(MemoryProblem(path, text, needs_approval=real))
-            return False
-        if _secret_name(real.relative_to(origin.border.resolve())):
-            text = f"leads to {real}, which may hold secrets, and was not read. Approve that file if it is meant."
+        border, why = origin.border.resolve(), ""
+        if not real.is_relative_to(border):
+            why = f"outside of {origin.border}"
+        elif real.name not in ORDINARY_NAMES and has_secret_name(str(real.relative_to(border))):
+            why = "which may hold secrets"
+        if why:
+            text = f"leads to {real}, {why}, and was not read. Approve that file if it is meant."
             self._problems.append(MemoryProblem(path, text, needs_approval=real))
             return False
         if origin.above_project and not _trustworthy(real):
@@ -244,13 +241,6 @@ def _read(path: Path) -> bytes | None:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(MAX_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
-
-
-def _secret_name(path: Path) -> bool:
-    """Whether a path below a project says that it holds secrets, so that reading it is asked for."""
-    if path.name in ORDINARY_NAMES:
-        return False
-    return has_secret_name(str(path))
 
 
 def _trustworthy(path: Path) -> bool:

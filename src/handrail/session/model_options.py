@@ -41,12 +41,7 @@ def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
 
 
 def credential(loaded: LoadedSettings) -> str:
-    """
-    What apiKeyHelper prints; empty if there is none, or the environment holds a key.
-
-    Raises:
-        ProviderSetupError: it does not give one.
-    """
+    """What apiKeyHelper prints, "" without one or with a key in the environment; ProviderSetupError if it fails."""
     command = loaded.settings.get("apiKeyHelper")
     names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
     if not command or any(loaded.env.get(name) for name in names):
@@ -62,7 +57,7 @@ def credential(loaded: LoadedSettings) -> str:
 
 
 def _helper_folder(loaded: LoadedSettings) -> str:
-    """A trusted project's helper runs in the project; anybody else's must not find the project's files by accident."""
+    """A trusted project's helper runs in the project; any other must not find its files by accident."""
     layer = next(layer for layer in loaded.settings.layers if "apiKeyHelper" in layer.values)
     return loaded.folders[0] if layer.source in ("local", "project") else "/"
 

@@ -65,13 +65,7 @@ class Tape:
 
 
 def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | None = None) -> ChosenModel:
-    """
-    The model that these options name, ready to be asked; nothing is connected yet.
-
-    Raises:
-        ProviderSetupError: something is missing or wrong in settings or environment.
-        CassetteError: the cassette cannot be used.
-    """
+    """The model that these options name, not connected yet; ProviderSetupError or CassetteError if it is unusable."""
     if tape is not None and tape.replay:
         replayer = cassettes.open_replayer(tape.replay, _normalizer(tape, env))
         provider = cassettes.open_replayed_provider(replayer, options)

@@ -23,7 +23,7 @@ from handrail.session.models import ChosenModel, SessionModel
 from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
 from handrail.session.tools import make_catalog
-from handrail.tools.context import AgentIdentity, AgentType, RunContext, RunOptions
+from handrail.tools.context import AgentIdentity, RunContext, RunOptions
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool, Deferral, DenyFilter, deny_nothing
 from handrail.transcripts.store import OpenTranscript
@@ -81,18 +81,12 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         mcp=spec.mcp_tools,
     )
 
-    def tool_names() -> tuple[str, ...]:
-        return tuple(tool.name for tool in catalog.pool.listed)
-
-    def agent_types() -> tuple[AgentType, ...]:
-        return () if catalog.pool.find_listed("Agent") is None else spec.options.agents()
-
     options = replace(
         spec.options,
         model=spec.model.name,
         thinking=spec.request.thinking.mode,
-        tools=tool_names,
-        agents=agent_types,
+        tools=lambda: tuple(tool.name for tool in catalog.pool.listed),
+        agents=lambda: () if catalog.pool.find_listed("Agent") is None else spec.options.agents(),
     )
     context = RunContext(
         spec.cwd,
@@ -115,7 +109,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         scheduling=parts.scheduling,
         limits=limits,
         cost=spec.model.cost,
-        first_attachments=partial(_first_attachments, spec.context),
+        first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
         attach=partial(_attachments, spec, resumed),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
@@ -125,10 +119,6 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         structured=spec.structured,
     )
     return Conversation(config, state, parts.hooks)
-
-
-def _first_attachments(context: SessionContext | None, run: RunContext) -> Iterable[Attachment]:
-    return () if context is None else context.first_attachments(run)
 
 
 def _attachments(

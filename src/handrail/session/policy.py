@@ -20,14 +20,7 @@ def current_policy(
     add_dirs: Iterable[str] = (),
     flags: ModeAvailability = NO_EXTRA_MODES,
 ) -> Policy:
-    """
-    The policy in force in a folder, by the settings of all sources. `settings` is a file, or JSON, beside them.
-
-    With `flags` modes may be looked at that could not be entered here.
-
-    Raises:
-        HandrailError: the settings cannot be used, or there is no such mode.
-    """
+    """The policy in force in a folder; with `flags`, modes may be looked at that could not be entered here."""
     given = SettingsFlags(settings=settings, folders=tuple(add_dirs))
     policy = open_settings(cwd, variables, state_folder(variables), given, print_warning).policy()
     policy = policy if flags is NO_EXTRA_MODES else policy.with_availability(flags)

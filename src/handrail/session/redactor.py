@@ -11,12 +11,7 @@ CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 def redactor_for(
     env: Mapping[str, str], patterns: Iterable[str] = (), servers: Mapping[str, Any] | None = None, api_key: str = ""
 ) -> Redactor:
-    """
-    Knows the secrets of the environment, those of MCP servers by their configuration, and the user's own patterns.
-
-    Raises:
-        PatternError: a pattern is no regular expression.
-    """
+    """Knows the secrets of environment and MCP servers, and the user's patterns; PatternError if one is invalid."""
     configs = [config for config in (servers or {}).values() if isinstance(config, Mapping)]
     variables = dict(env) | ({"API_KEY": api_key} if api_key else {})
     headers = [tuple(map(str.strip, line.split(":", 1))) for line in env.get(CUSTOM_HEADERS, "").splitlines()]

@@ -43,10 +43,5 @@ class RuleWriter:
         return "policy allows no allow rules and folders but its own" if only_managed else ""
 
     def persist(self, update: Update) -> None:
-        """
-        Write a change to its file.
-
-        Raises:
-            SettingsError: it could not be written.
-        """
+        """Write a change to its file; SettingsError if that fails."""
         persist(update, self._settings.places)

@@ -1,8 +1,4 @@
-"""
-The sandbox of a session, made from its settings and rules, and made anew when they change.
-
-Nothing of it is loaded or tried out before a command asks for it, and nothing at all while it is switched off.
-"""
+"""The sandbox of a session, remade when settings or rules change; nothing of it is loaded before a command needs it."""
 
 import weakref
 from collections.abc import Sequence

@@ -32,10 +32,11 @@ from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.files import restore
-    from handrail.session import mcp_servers, slash_commands, subagents
+    from handrail.session import mcp_servers, slash_commands, slash_files, subagents
 else:
     restore = lazy("handrail.files.restore")
     slash_commands = lazy("handrail.session.slash_commands")
+    slash_files = lazy("handrail.session.slash_files")
 
 WARM_UP_DELAY = 0.05
 """By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
@@ -79,11 +80,7 @@ class Session:
     def drive(
         self, message: UserMessage, *, literal: bool = False, prompt_id: str = ""
     ) -> AsyncGenerator[LoopEvent, None]:
-        """
-        Work on a prompt, or do what a slash command at its beginning says.
-
-        With `literal` there are no commands in it. `prompt_id` names the message in the transcript and for `rewind`.
-        """
+        """Work on a prompt or, unless `literal`, do its slash command; `prompt_id` names the message for `rewind`."""
         if prompt_id and self.transcript is not None:
             self.transcript.writer.begin_prompt(prompt_id)
 
@@ -92,12 +89,10 @@ class Session:
             if isinstance(event, RequestSent) and (event.turn, event.attempt) == (1, 1):
                 self._begin_request(prompt_id)
 
-        begin = self.commands.begin if self._may_be_command(message, literal) else None
-        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
-
-    def _may_be_command(self, message: UserMessage, literal: bool) -> bool:
         first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
-        return isinstance(first, Text) and first.text.lstrip().startswith("/")
+        is_command = isinstance(first, Text) and first.text.lstrip().startswith("/")
+        begin = self.commands.begin if is_command else None
+        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
 
     def _begin_request(self, prompt_id: str) -> None:
         journal = self.services().undo if prompt_id else None
@@ -120,7 +115,7 @@ class Session:
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
         sources, env = self.settings.flags.instruction_sources, self.settings.loaded.env
-        return slash_commands.open_commands(self, self.spec.cwd, env, sources)
+        return slash_commands.SlashCommands(self, slash_files.find_commands(self.spec.cwd, env, sources))
 
     # What may change
 
@@ -130,21 +125,11 @@ class Session:
         return self.settings.mode
 
     def set_mode(self, mode: str) -> str:
-        """
-        Change the permission mode; the mode in force then.
-
-        Raises:
-            HandrailError: it cannot be entered.
-        """
+        """Change the permission mode; the mode in force then. HandrailError if it cannot be entered."""
         return self.settings.set_mode(mode)
 
     async def set_model(self, name: str) -> None:
-        """
-        Ask another model from the next prompt on; an empty name means the one of the start.
-
-        Raises:
-            ProviderSetupError: it cannot be asked.
-        """
+        """Ask another model from the next prompt on ("" = the one of the start); ProviderSetupError if that fails."""
         await self.exchange_model(self.choose_model(name))
 
     async def exchange_model(self, chosen: ChosenModel) -> None:
@@ -220,22 +205,12 @@ class Session:
         return next((name for name in KEYS if loaded.env.get(name)), helper)
 
     async def stop_task(self, task_id: str) -> None:
-        """
-        End a background task, or a sub-agent.
-
-        Raises:
-            HandrailError: there is no such task.
-        """
+        """End a background task, or a sub-agent; HandrailError if there is no such task."""
         if not self.agents.stop(task_id):
             await stop_task(self.services, task_id)
 
     def rewind(self, message_id: str) -> dict[str, Any]:
-        """
-        Bring files back to what they held before this message of the user.
-
-        Raises:
-            HandrailError: the message is not known, or a file was changed since by another program.
-        """
+        """Bring files back to before this message; HandrailError if it is unknown, or another program changed one."""
         folder = undo_folder(self.settings.loaded.env) / self.id
         done = restore.go_back_to_message(folder, message_id)
         return {"restored": list(done.restored)}

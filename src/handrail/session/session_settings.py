@@ -1,8 +1,4 @@
-"""
-The settings of a running session: the policy they make, what a person agrees to meanwhile, and files that change.
-
-A start only reads and merges files. Rules are parsed, and lines counted, when the first call has to be decided.
-"""
+"""The settings of a running session and its policy; rules are parsed when the first call has to be decided."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -44,11 +40,7 @@ def removes_tool(rule: str) -> bool:
 
 
 class SessionSettings:
-    """
-    The settings of a running session. Each question looks whether a file changed; there is no thread that watches.
-
-    `on_warning` gets what a person should know.
-    """
+    """The settings of a running session. Each question checks whether a file changed; no thread watches them."""
 
     def __init__(
         self,
@@ -68,7 +60,7 @@ class SessionSettings:
         """Called after each change with its source. Tools look for changes too, in their threads."""
         self._watch = SettingsWatch(places, flags)
         nothing = self._watch.empty and not flags.settings and not self._policies
-        settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies, None)
+        settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies)
         self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))
         self.confirm_change: Callable[[], bool] = bool
@@ -133,10 +125,7 @@ class SessionSettings:
             self.fresh = False
         else:
             self.look()
-        if self._built is None:
-            self._built = self._build_policy(self.loaded)
-            self._tell_problems(self._built, set())
-        return self._built
+        return self._built or self._build_policy(set())
 
     @property
     def mode(self) -> str:
@@ -144,12 +133,7 @@ class SessionSettings:
         return self._in_force.last.mode if self._in_force else self.loaded.mode.name
 
     def set_mode(self, mode: str) -> str:
-        """
-        Change the mode of this session; the mode that is in force then.
-
-        Raises:
-            HandrailError: there is no such mode, or it cannot be entered.
-        """
+        """Change the mode of this session; the mode in force then. HandrailError if it cannot be entered."""
         try:
             policy = self.in_force().apply(lambda policy: policy.with_mode(mode))
         except ValueError as error:
@@ -157,10 +141,6 @@ class SessionSettings:
         if policy.mode != mode:
             raise HandrailError(f"The mode {mode!r} cannot be entered here; {policy.mode!r} stays.")
         return policy.mode
-
-    def _build_policy(self, loaded: LoadedSettings) -> "Policy":
-        scripts = _scripts(loaded, self.places)
-        return settings_policy.build_policy(loaded, self.flags, self.places, scripts)
 
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""
@@ -195,17 +175,18 @@ class SessionSettings:
             if note not in known:
                 self._on_warning(note)
         if self._built:
-            known = {problem.text for problem in self._built.problems}
-            self._built = self._build_policy(loaded)
-            self._tell_problems(self._built, known)
+            self._build_policy({problem.text for problem in self._built.problems})
         for source in changed:
             for listener in self.on_change:
                 listener(source)
 
-    def _tell_problems(self, policy: "Policy", known: set[str]) -> None:
+    def _build_policy(self, known_problems: set[str]) -> "Policy":
+        scripts = _scripts(self.loaded, self.places)
+        self._built = policy = settings_policy.build_policy(self.loaded, self.flags, self.places, scripts)
         for problem in policy.problems:
-            if problem.text not in known:
+            if problem.text not in known_problems:
                 self._on_warning(settings_policy.rule_note(problem, self.loaded.settings))
+        return policy
 
 
 def open_settings(

@@ -22,11 +22,7 @@ def live_policy(base: Callable[[], Policy], settings: GoverningSettings, *, writ
 def build_policy(
     loaded: LoadedSettings, given: SettingsFlags, places: SettingsPlaces, scripts: Iterable[str]
 ) -> Policy:
-    """
-    The rules of all sources with file and line, the mode and the folders, as one snapshot.
-
-    `scripts` are the files that settings start; they are protected.
-    """
+    """The rules of all sources, the mode and the folders as one snapshot that protects the `scripts` of settings."""
     modes = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
     own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts)

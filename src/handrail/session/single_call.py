@@ -32,12 +32,7 @@ async def call_tool(
     flags: SettingsFlags,
     on_warning: Callable[[str], None],
 ) -> Outcome:
-    """
-    Run one call under the settings of a folder.
-
-    Raises:
-        SettingsError: policy or flags cannot be used.
-    """
+    """Run one call under the settings of a folder; SettingsError if policy or flags cannot be used."""
     start_env = os.environ if env is None else env
     settings = open_settings(cwd, start_env, state_folder(start_env), flags, on_warning)
     variables = settings.loaded.env

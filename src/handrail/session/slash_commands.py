@@ -8,9 +8,7 @@ Slash commands in prompts: those that are built in, and those that people wrote 
 What is built in goes before what is written down: a folder cannot change what `/clear` means.
 """
 
-import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Text
@@ -21,7 +19,7 @@ from handrail.loop.state import Move, Why
 from handrail.loop.usage import total_dollars
 from handrail.records import record
 from handrail.session.conversation import Conversation
-from handrail.session.slash_files import CALLED, CommandFile, expand_command, find_commands
+from handrail.session.slash_files import CommandFile, expand_command, match_command
 from handrail.session.usage import SessionUsage
 from handrail.transcripts.writer import new_id
 
@@ -51,25 +49,13 @@ class SlashCommands:
     async def begin(self, message: UserMessage) -> Run | Iterable[LoopEvent]:
         """What the prompt begins: a run, or the answer of a command that needs no model."""
         conversation = self._session.conversation
-        called = _match_command(message)
+        called = match_command(message)
         command = BUILT_IN.get(called["name"]) if called else None
         if called is None or command is None:
             whole, expansion = expand_command(message, self._files)
             return conversation.run(whole, expansion=expansion)
         answer = await command.act(self._session, (called["words"] or "").strip(), self.by_name())
         return answer if isinstance(answer, Run) else _text_events(conversation, message, answer)
-
-
-def open_commands(
-    session: CommandSession, cwd: Path, env: Mapping[str, str], sources: Collection[str]
-) -> SlashCommands:
-    """The slash commands of a session, with those that these sources have written down."""
-    return SlashCommands(session, find_commands(cwd, env, sources))
-
-
-def _match_command(message: UserMessage) -> re.Match[str] | None:
-    first = message.content[0] if message.content else None
-    return CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
 
 
 def _text_events(conversation: Conversation, message: UserMessage, text: str) -> tuple[LoopEvent, ...]:

@@ -91,10 +91,15 @@ def _read_folder(folder: Path, project: Path | None) -> Iterator[CommandFile]:
             )
 
 
+def match_command(message: UserMessage) -> re.Match[str] | None:
+    """The `name` and the `words` of a command at the beginning of a message, if it begins with one."""
+    first = message.content[0] if message.content else None
+    return CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
+
+
 def expand_command(message: UserMessage, commands: Mapping[str, CommandFile]) -> tuple[UserMessage, Expansion | None]:
     """The message with a command at its beginning put in full, and that command. What is no command stays as it is."""
-    first = message.content[0] if message.content else None
-    called = CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
+    called = match_command(message)
     command = commands.get(called["name"]) if called else None
     if called is None or command is None:
         return message, None

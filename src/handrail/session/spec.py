@@ -1,8 +1,4 @@
-"""
-What is asked of a session before it is opened: a frozen specification, and what the program around it brings.
-
-Flags, an SDK's options and `Agent(...)` become a `SessionSpec`; `build.open_session` makes a session of it.
-"""
+"""What is asked of a session before it is opened: a frozen specification, and what the program around it brings."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence

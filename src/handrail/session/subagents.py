@@ -163,9 +163,6 @@ class Subagents:
         name = next((name for name in (task.model, definition.model) if name and name not in ALIASES), chosen.name)
         offered = frozenset(ctx.options.tools())
 
-        def is_denied(tool: str, _mcp: object) -> bool:
-            return not definition.may_use(tool) or tool not in offered
-
         spec = ConversationSpec(
             cwd=ctx.cwd,
             model=chosen if name == chosen.name else model_by_object(chosen.model, name),
@@ -173,7 +170,7 @@ class Subagents:
             services=self._services,
             options=replace(ctx.options, agents=tuple),
             chain=Chain(self._chain.id, self._chain.depth + 1),
-            denied=is_denied,
+            denied=lambda tool, _mcp: not definition.may_use(tool) or tool not in offered,
             deferral=NO_DEFERRAL,
             identity=identity,
             transcript=transcript,

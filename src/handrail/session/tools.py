@@ -26,7 +26,6 @@ def make_catalog(
     variables: Mapping[str, str],
     custom: tuple[AnyTool, ...] = (),
     deferral: Deferral = DEFAULT_DEFERRAL,
-    environment: Environment | None = None,
     denied: DenyFilter = deny_nothing,
     services: Callable[[], ToolServices] | None = None,
     planning: Callable[[], bool] = bool,
@@ -34,19 +33,15 @@ def make_catalog(
     interactive: bool = False,
     mcp: tuple[AnyTool, ...] = (),
 ) -> Catalog:
-    """
-    The catalog of a run; nothing is loaded before its pool is asked for.
-
-    `planning` tells whether the mode is plan: then what never only reads is left out until the mode is another one.
-    """
-    entries = base_tools(lambda: catalog, services or partial(_default_services, variables))
+    """The catalog of a run, loaded when its pool is needed; while `planning`, it leaves out what never only reads."""
+    entries = base_tools(lambda: catalog, services or (lambda: session_services.default_services(variables)))
+    simple = any(variables.get(name) in YES for name in SIMPLE)
     catalog = Catalog(
         Ingredients(
             entries=entries,
             custom=custom,
             mcp=mcp,
-            environment=environment
-            or Environment(features, variables, interactive=interactive, simple=_is_simple(variables)),
+            environment=Environment(features, variables, interactive=interactive, simple=simple),
             denied=denied,
             deferral=deferral,
             usable=partial(_is_usable, planning),
@@ -61,10 +56,6 @@ def _is_usable(planning: Callable[[], bool], tool: ListedTool) -> bool:
 
 def _never_only_reads(tool: AnyTool) -> bool:
     return tool.mcp is None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
-
-
-def _is_simple(variables: Mapping[str, str]) -> bool:
-    return any(variables.get(name) in YES for name in SIMPLE)
 
 
 class _AnyInput:
@@ -84,9 +75,8 @@ def whatever_the_input(question: Callable[[Any], Any]) -> Any:
 
 def only_reads(name: str) -> bool:
     """Whether a built-in tool only reads, whatever its input is; it is loaded for that."""
-    entries = base_tools(_no_catalog, partial(_default_services, {}))
-    tool = next((entry.load() for entry in entries if entry.name == name), None)
-    return tool is not None and whatever_the_input(load_tool(tool).is_read_only) is True
+    load = builtin_loaders({}).get(name)
+    return load is not None and whatever_the_input(load_tool(load()).is_read_only) is True
 
 
 def deferral_of(env: Mapping[str, str]) -> Deferral:
@@ -108,14 +98,14 @@ def unwanted_tools(wanted: Iterable[str] | None) -> frozenset[str]:
 
 def builtin_names() -> frozenset[str]:
     """The names of all built-in tools that can be asked for."""
-    return frozenset(
-        entry.name for entry in base_tools(_no_catalog, partial(_default_services, {})) if entry.name != "ToolSearch"
-    )
+    return frozenset(builtin_loaders({})) - {"ToolSearch"}
 
 
-def _default_services(variables: Mapping[str, str]) -> ToolServices:
-    return session_services.default_services(variables)
+def builtin_loaders(variables: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
+    """Name -> how to make the built-in tool. Nothing is loaded before it is made."""
+    entries = base_tools(_no_catalog, lambda: session_services.default_services(variables))
+    return {entry.name: entry.load for entry in entries}
 
 
 def _no_catalog() -> Catalog:
-    raise LookupError("only the names of the tools were wanted")
+    raise LookupError("tools are only looked at here")

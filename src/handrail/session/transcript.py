@@ -34,12 +34,7 @@ class TranscriptOptions:
 def open_transcript(
     wish: TranscriptOptions, cwd: Path, store: TranscriptStore, env: Mapping[str, str]
 ) -> OpenTranscript | RebuiltTranscript | None:
-    """
-    The session of a run; one that is not to be kept is only read, and None is a new one that is not kept.
-
-    Raises:
-        SessionError: there is none such, it is in use, or it cannot be written.
-    """
+    """The session of a run, only read if it is not kept (None = a new one); SessionError if it cannot be had."""
     folder = os.path.realpath(cwd)
     if name := wish.resume_or_create:
         return store.resume(store.find(name, folder), folder) if store.has(name) else store.create(folder, name)
@@ -60,12 +55,7 @@ def open_transcript(
 
 
 def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
-    """
-    Where programs that keep sessions themselves look for those of a folder.
-
-    Nothing is written there. Lines of the mirror name files as if they were there, and a program that brings a session
-    back puts it there and says so with CLAUDE_CONFIG_DIR.
-    """
+    """Where other programs keep a folder's sessions; nothing is written there, only named in lines of the mirror."""
     home = Path(env.get("HOME") or Path.home())
     return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects" / folder_name(os.path.realpath(cwd))
 
@@ -79,12 +69,7 @@ def _find_imported(wish: TranscriptOptions, cwd: Path, env: Mapping[str, str]) -
 
 
 def _check_place(path: Path, wish: TranscriptOptions) -> None:
-    """
-    Whether the session holds the message that it shall go on from, and after it nothing that was not expected.
-
-    Raises:
-        SessionError: it does not.
-    """
+    """Check that the session holds the message to go on from, and nothing unexpected after it; else SessionError."""
     reached, dropped = False, list[str]()
     for line in read(path):
         if isinstance(line, BrokenLine):

@@ -16,12 +16,7 @@ SERVER_TOOLS = "mcp__*"
 
 
 def with_named_agent(spec: SessionSpec, env: Mapping[str, str]) -> SessionSpec:
-    """
-    The specification as the agent definition that it names changes it.
-
-    Raises:
-        HandrailError: there is no such agent, or it cannot lead.
-    """
+    """The specification as the agent that it names changes it; HandrailError if there is none, or it cannot lead."""
     agents, problems = find_agents(spec.cwd, env, spec.tools.agents, spec.flags.instruction_sources)
     if spec.agent not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
@@ -31,12 +26,7 @@ def with_named_agent(spec: SessionSpec, env: Mapping[str, str]) -> SessionSpec:
 
 
 def with_agent(spec: SessionSpec, agent: AgentDefinition) -> SessionSpec:
-    """
-    The specification of a conversation that this agent leads.
-
-    It brings its prompt, model, tools and limits. What was asked for by flags goes before its prompt and its model;
-    of tools, turns and modes the narrower counts.
-    """
+    """The agent leads: flags go before its prompt and model; of tools, turns and modes the narrower counts."""
     turns = [most for most in (spec.limits.turns, agent.max_turns) if most is not None]
     tools = spec.tools
     if agent.tools is not None:
@@ -62,12 +52,7 @@ def is_offered(agent: AgentDefinition, tool: str) -> bool:
 
 
 def denied_tools(agent: AgentDefinition) -> tuple[str, ...]:
-    """
-    Rules that take away what an agent must not have. As for sub-agents, a rule with brackets takes the whole tool.
-
-    Raises:
-        HandrailError: it forbids what is not understood, or wants only some tools of servers, which rules cannot say.
-    """
+    """Rules that take away what an agent must not have; as for sub-agents, one with brackets takes the whole tool."""
     refused = tuple(each.partition("(")[0].strip() for each in agent.disallowed)
     for each in refused:
         if isinstance(found := parse_rule(each, Behaviour.DENY), RuleProblem):  # a limit would be lost

@@ -15,13 +15,9 @@ from handrail.shell.wrapped_commands import wrapped_commands
 CACHED = 1024
 
 
+@lru_cache(maxsize=CACHED)
 def analyse(command: str) -> Analysis:
     """What the command line would do, without running it. Answers for every text; never raises."""
-    return _analyse(command)
-
-
-@lru_cache(maxsize=CACHED)
-def _analyse(command: str) -> Analysis:
     analysis = analysis_of(command)
     if analysis.verdict is CommandVerdict.READ_ONLY:
         return analysis

@@ -35,16 +35,10 @@ class Cursor:
                 close = self.text.find("\n", self.at, self.end)
                 self.at = self.end if close < 0 else close
             elif char == "\n" and lines:
-                self.newline()
+                self.at += 1
+                self.line_ends()
             else:
                 return
-
-    def newline(self) -> None:
-        self.at += 1
-        self.line_ends()
-
-    def advance(self, size: int) -> None:
-        self.at += size
 
     def token(self) -> str:
         """The unquoted text up to the next metacharacter, not consumed: enough to see a keyword."""

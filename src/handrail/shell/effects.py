@@ -40,18 +40,14 @@ def reads_outside(
     resolve: Resolve = posixpath.normpath,
     match: Match = as_written,
 ) -> Found:
-    """
-    The reads that are not surely inside one of the roots, unknown ones among them.
-
-    A command of git counts as one unless it works in `cwd` or in a root: a repository in any other folder, also one
-    below, may be another one, and its configuration names programs that git runs.
-    """
+    """The reads that are not surely inside one of the roots, unknown ones and git in other folders among them."""
     tops = tuple(resolve(root) for root in roots)
     outside = tuple(
         (segment, word)
         for segment, word in reads(analysis)
         if not all(path is not None and within(resolve(path), tops) for path in places(segment, word, cwd, home, match))
     )
+    # any other folder, also one below, may be another repository, whose configuration names programs that git runs
     here = (resolve(cwd), *tops)
     return outside + tuple(
         (segment, segment.argv[0])

@@ -80,11 +80,7 @@ def origin(segment: Segment) -> Segment:
 
 
 def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
-    """
-    Names made by a listing of checked folders, and looked for where it ran.
-
-    Contents are read only of names that are paths and come in whole.
-    """
+    """Whether a listing of checked folders made the names, which are looked for where it ran and, if read, whole."""
     if (
         segment.fed_by is None
         or not segment.fed_by.lists_paths
@@ -110,12 +106,7 @@ def only_files(words: tuple[Word, ...]) -> bool:
 
 
 class Narrowing:
-    """
-    Whether what comes to the next action of a find has passed a test of its name, so that it is not all there is.
-
-    Such a test counts where it has to hold: not behind `!`, and not if it is one of several ways (`-o`, `,`) of which
-    another has none.
-    """
+    """Whether what comes to the next action of a find passed a test of its name, on each `-o` way and not negated."""
 
     def __init__(self, starts: Iterable[Word] = ()) -> None:
         self.starts = [start.literal or "" for start in starts]

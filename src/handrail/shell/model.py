@@ -12,7 +12,7 @@ The values are NamedTuples rather than frozen dataclasses: those take eight time
 """
 
 from enum import Enum, IntEnum
-from itertools import product
+from itertools import product, takewhile
 from typing import Any, NamedTuple
 
 MAX_ALTERNATIVES = 16
@@ -95,12 +95,8 @@ class Word(NamedTuple):
         """The literal text that every word made from this one surely starts with."""
         if any(piece.kind in SPLITS and not piece.quoted for piece in self.pieces):
             return ""
-        found = ""
-        for piece in self.pieces:
-            if piece.kind is not PieceKind.LITERAL:
-                break
-            found += piece.text
-        return found
+        known = takewhile(lambda piece: piece.kind is PieceKind.LITERAL, self.pieces)
+        return "".join(piece.text for piece in known)
 
     @property
     def single(self) -> bool:
@@ -207,8 +203,6 @@ class Requirement(NamedTuple):
 PLAIN_NAMES = Requirement(
     "plain-names", "no file name in the folders it goes through holds a blank or a quote or begins with a dash"
 )
-
-
 LINKS_INSIDE = Requirement(
     "links-inside", "no link below the folders it goes through leads to what may not be read unasked"
 )
@@ -314,11 +308,7 @@ POSITIONALS = "@"
 
 
 class Binding(NamedTuple):
-    """
-    A word that the line puts into a variable: `name=word`, `for name in word`, `export name=word`, `read name`.
-
-    `set -- word` and `function word` bind POSITIONALS. `segment` is where it happens: it has what the word stands for.
-    """
+    """A word that the line puts into a variable, in `segment`; `set -- word` and `function word` bind POSITIONALS."""
 
     name: str
     word: Word

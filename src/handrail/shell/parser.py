@@ -56,7 +56,9 @@ class Parser(Compounds):
             if self.text.startswith(";&", self.at, self.end):  # one token, which only `case` knows
                 raise self.refuse("';&' is not read", 2)
             if operator and operator != ";;":
-                self.newline() if operator == "\n" else self.advance(len(operator))
+                self.at += len(operator)
+                if operator == "\n":
+                    self.line_ends()
             elif self.at < self.end and not self.closes(closers):
                 raise self.refuse(f"{self.text[self.at]!r} after a command")
             items.append((pipeline, ";" if operator in ("\n", "", ";;") else operator))

@@ -82,8 +82,9 @@ def removals(analysis: Analysis) -> Iterator[tuple[int, Removal]]:
     line = Line(analysis)
     for at, segment in enumerate(analysis.segments):
         effects = [effect for effect in segment.effects if effect.removes and effect.word is not None]
-        if effects or (segment.argv and segment.argv[0].literal is None) or removes_nothing(segment):
-            yield from ((at, removal) for removal in distinct(line.removed(segment, effects)))
+        aliased = "alias" in segment.path and is_remover(segment.argv)  # its operands come from elsewhere
+        if effects or (segment.argv and segment.argv[0].literal is None) or aliased:
+            yield from ((at, removal) for removal in distinct(line.find_removed(segment, effects)))
 
 
 def distinct(found: Iterable[Removal]) -> Iterator[Removal]:
@@ -97,11 +98,6 @@ def distinct(found: Iterable[Removal]) -> Iterator[Removal]:
             yield removal
 
 
-def removes_nothing(segment: Segment) -> bool:
-    """Whether it is a removing command without an operand, as an alias may hold: its words come from elsewhere."""
-    return "alias" in segment.path and is_remover(segment.argv)
-
-
 def is_remover(words: tuple[Word, ...]) -> bool:
     """Whether the operands of a command are removed or moved away."""
     entry = tables.lookup(words[0].literal or "") if words else None
@@ -111,16 +107,12 @@ def is_remover(words: tuple[Word, ...]) -> bool:
 
 
 def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
-    """
-    What the commands that a line might run besides its segments would remove; their words are taken as plain text.
-
-    How they feed each other is not known: if one removes what it is given, that may be what any of them prints, and
-    any place that the line names.
-    """
+    """What the commands that a line might run besides its segments would remove; their words count as plain text."""
     lines = (*analysis.suspects, *written_commands(analysis.segments))
     commands = [tuple(map(literal_word, words)) for words in lines if tables.lookup(words[0]) is not None]
     found = {command: list(of_words(command)) for command in commands}
     possible = [removal for removed in found.values() for removal in removed]
+    # how they feed each other is not known: it may be what any of them prints, and any place that the line names
     if any(is_given(command, removed) for command, removed in found.items()):
         possible += [Removal(*place) for command in commands for place in printed_words(segment_of(command))]
         possible += [Removal(*place, guessed=True) for place in Line(analysis).named]
@@ -183,7 +175,7 @@ class Line:
             found.setdefault(binding.name, []).append(binding)
         return found
 
-    def removed(self, segment: Segment, effects: list[Effect]) -> Iterator[Removal]:
+    def find_removed(self, segment: Segment, effects: list[Effect]) -> Iterator[Removal]:
         for effect in effects:
             if effect.word is not None:
                 yield from Follower(self).follow(segment, effect.word)
@@ -213,7 +205,7 @@ class Line:
         if any(piece.text and piece.kind is not PieceKind.BRACE for piece in word.pieces[:at]):
             return
         rest = word._replace(pieces=word.pieces[at + 1 :])
-        yield from self.guess(str(rest), whole, lambda named: replaced(word, at, named))
+        yield from self.guess(str(rest), whole, lambda named: replace_piece(word, at, named))
 
     def in_named_folders(self, word: Word, whole: bool) -> Iterator[Removal]:
         """The word in each folder that the line names: the one in which the command runs is not known."""
@@ -224,7 +216,7 @@ class Line:
     def guess(self, rest: str, whole: bool, complete: Callable[[Word], Word]) -> Iterator[Removal]:
         """Each place that the line names with the rest of a removed word. Of too many words only the places count."""
         if len(self.guessed) >= MAX_GUESSED:
-            rest, complete = "", as_it_is
+            rest, complete = "", lambda named: named
         if (rest, whole) not in self.guessed:
             self.guessed.add((rest, whole))
             for seen_from, named, all_of_it in self.named:
@@ -232,11 +224,7 @@ class Line:
 
     @cached_property
     def named(self) -> tuple[Source, ...]:
-        """
-        Every place that the line names, for a removed word that is not known.
-
-        Only what a variable, a list or a text on the line can carry counts as removed with all that is in it.
-        """
+        """Every place that the line names; what a variable, list or text carries is removed with all that is in it."""
         found = [(binding.segment, binding.word, True) for binding in self.analysis.bindings]
         if "$_" in self.analysis.text:
             found += self.last_words
@@ -397,7 +385,7 @@ class Follower:
                     break
                 self.left -= 1
                 self.line.left -= 1
-                yield from self.follow(seen_from, replaced(word, at, source), whole and all_of_it)
+                yield from self.follow(seen_from, replace_piece(word, at, source), whole and all_of_it)
             if not complete:
                 self.complete = False
                 yield from self.line.guesses(word, at, whole) if self.guesses else ()
@@ -418,7 +406,7 @@ class Follower:
         if POSITIONAL.match(piece.text) or (piece.kind is PieceKind.INPUT and piece.text == PLACE):
             known = segment._replace(arguments=())
             found = [(known, argument, True) for argument in segment.arguments]
-            found += self.bound(segment, POSITIONALS)
+            found += self.bound_words(segment, POSITIONALS)
             return found, bool(found)
         if piece.text.startswith("$"):
             return self.variable(segment, piece)
@@ -428,7 +416,7 @@ class Follower:
         match = VARIABLE.match(piece.text)
         name, operator, text = match.groups("") if match else ("", "", "")
         text = text.removesuffix("}")
-        found = self.bound(segment, name)
+        found = self.bound_words(segment, name)
         if name == "_":  # the last word of the command before
             found += self.line.last_words
         blanks = SEPARATORS if "IFS" in self.line.bindings else BLANKS
@@ -447,7 +435,7 @@ class Follower:
         # What a pattern cuts off may be all that made the place harmless.
         return found, complete and not operator.startswith("/") and not (operator and WILD.search(text))
 
-    def bound(self, segment: Segment, name: str) -> list[Source]:
+    def bound_words(self, segment: Segment, name: str) -> list[Source]:
         """The words that the line puts into a variable. They are removed in `segment`, wherever they come from."""
         return [
             (
@@ -487,11 +475,7 @@ def fed_words(segment: Segment) -> tuple[list[Source], bool]:
     return [], False
 
 
-def as_it_is(word: Word) -> Word:
-    return word
-
-
-def replaced(word: Word, at: int, source: Word) -> Word:
+def replace_piece(word: Word, at: int, source: Word) -> Word:
     return source._replace(pieces=(*word.pieces[:at], *source.pieces, *word.pieces[at + 1 :]))
 
 

@@ -114,9 +114,8 @@ def merge(one: Scope, two: Scope) -> Scope:
     if one is two:
         return one
     folders: Folders = tuple(dict.fromkeys(one.folders + two.folders))
-    variables: dict[str, Value] = {}
-    for name in one.variables.keys() & two.variables.keys():
-        variables[name] = either(one.variables[name], two.variables[name])
+    both = one.variables.keys() & two.variables.keys()
+    variables = {name: either(one.variables[name], two.variables[name]) for name in both}
     return Scope(folders if len(folders) <= MAX_FOLDERS else (None,), variables, one.in_home or two.in_home)
 
 

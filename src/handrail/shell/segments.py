@@ -8,6 +8,7 @@ the wrappers around them.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from typing import NamedTuple
 
 from handrail.errors import UnclearError
@@ -178,10 +179,7 @@ class SegmentBuilder:
             yes, scope = self.script(scripts[at], scope, place)
             afters.append(merge(*self.script(scripts[at + 1], yes, place)))
         afters.append(merge(*self.script(scripts[-1], scope, place)) if len(scripts) % 2 else scope)
-        result = afters[0]
-        for other in afters[1:]:
-            result = merge(result, other)
-        return result
+        return reduce(merge, afters)
 
     def loop_variable(self, command: Compound, scope: Scope) -> Scope:
         if not PLAIN_NAME.match(command.name):

@@ -42,21 +42,14 @@ def judge_command(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judg
     name = words[0].literal
     if name is None:
         return Judgement("", (Effect(Does.UNKNOWN, words[0], "the name of the program is not known"),))
-    if "/" in name:
-        return by_path(name, words, names)
-    entry = tables.lookup(name)
+    entry = tables.lookup(name.rpartition("/")[2])
+    if "/" in name:  # not trusted whatever it is called, but `/bin/sh -c` hands on a text like `sh -c`
+        distrust = Effect(Does.UNLISTED, words[0], "a program named by its path is not trusted")
+        known = () if entry is None else EntryReader(entry, name, names).run(words[1:]).effects
+        return Judgement("", (distrust, *known))
     if entry is None:
         return Judgement("", (Effect(Does.UNLISTED, words[0], f"no table entry for {name!r}"),))
     return EntryReader(entry, name, names).run(words[1:])
-
-
-def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judgement:
-    """Not trusted whatever it is called, but read by its basename: `/bin/sh -c` hands on a text like `sh -c`."""
-    distrust = Effect(Does.UNLISTED, words[0], "a program named by its path is not trusted")
-    entry = tables.lookup(name.rpartition("/")[2])
-    if entry is None:
-        return Judgement("", (distrust,))
-    return Judgement("", (distrust, *EntryReader(entry, name, names).run(words[1:]).effects))
 
 
 class EntryReader(OptionReader):
@@ -172,7 +165,10 @@ class EntryReader(OptionReader):
         if not self.operands:
             self.add_effects(entry.alone)
         if entry.expression:
-            self.effects += read_expression(entry.expression, tuple(self.operands))
+            try:
+                self.effects += grammars.read(entry.expression, tuple(self.operands))
+            except UnclearError as refusal:
+                self.effects.append(Effect(Does.UNKNOWN, None, refusal.text))
             return
         left = list(self.operands)
         for wanted in entry.operands:
@@ -293,13 +289,6 @@ def add_places(effects: tuple[Effect, ...], words: tuple[Word, ...]) -> tuple[Ef
     starts = [effect.word for effect in effects if effect.does is Does.READS and effect.word is not None]
     below = tuple(start._replace(pieces=(*start.pieces, rest)) for start in starts)
     return tuple(effect._replace(arguments=below) if effect.child else effect for effect in effects)
-
-
-def read_expression(name: str, words: tuple[Word, ...]) -> tuple[Effect, ...]:
-    try:
-        return grammars.read(name, words)
-    except UnclearError as refusal:
-        return (Effect(Does.UNKNOWN, None, refusal.text),)
 
 
 def read_program(grammar: Grammar, word: Word) -> tuple[Effect, ...]:

@@ -136,10 +136,10 @@ class FunctionTool(Tool[BaseModel]):
         )
 
     async def call(self, args: BaseModel, ctx: ToolContext) -> Output:
-        return as_output(await self._function(**self._decided(args, ctx), **self._extra(ctx)))
+        return as_output(await self._function(**self._with_decided_paths(args, ctx), **self._extra(ctx)))
 
     def call_blocking(self, args: BaseModel, ctx: ToolContext) -> Output:
-        return as_output(self._function(**self._decided(args, ctx), **self._extra(ctx)))
+        return as_output(self._function(**self._with_decided_paths(args, ctx), **self._extra(ctx)))
 
     def _values(self, args: BaseModel) -> dict[str, Any]:
         return {name: getattr(args, name) for name in self._fields}
@@ -149,7 +149,7 @@ class FunctionTool(Tool[BaseModel]):
         """Whether the function can start relative paths from the folder of the run."""
         return ToolContext in self._injected.values()
 
-    def _decided(self, args: BaseModel, ctx: ToolContext) -> dict[str, Any]:
+    def _with_decided_paths(self, args: BaseModel, ctx: ToolContext) -> dict[str, Any]:
         """The values, with declared paths as the absolute ones that were decided on."""
         values, touches = self._values(args), self._touches or {}
         for name in {each for kind in FILES for each in touches.get(kind, ())}:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
 from handrail.permissions.case import Case
@@ -20,9 +19,8 @@ from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import ALIASES, Rule
 from handrail.session.policy import current_policy
-from handrail.session.services import default_services
+from handrail.session.tools import builtin_loaders
 from handrail.tools.access import Access
-from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
 from handrail.tools.pool import AnyTool
@@ -79,12 +77,7 @@ class Unknown(RawTool):
 
 
 def policy_of(chosen: argparse.Namespace) -> Policy:
-    """
-    The policy that the flags ask for.
-
-    Raises:
-        HandrailError: the settings cannot be read, or there is no such mode or folder.
-    """
+    """The policy that the flags ask for; HandrailError if settings, mode or folder cannot be used."""
     cwd = Path(chosen.cwd or ".")
     if not cwd.is_dir():
         raise HandrailError(f"--cwd: {chosen.cwd!r} is not a folder.")
@@ -94,12 +87,7 @@ def policy_of(chosen: argparse.Namespace) -> Policy:
 
 
 def read_call(tool: str, text: str | None) -> ToolUse:
-    """
-    A call from `TOOL JSON`, or from the form of a rule: `Bash(git push)`.
-
-    Raises:
-        HandrailError: the text is not a call.
-    """
+    """A call from `TOOL JSON`, or from the form of a rule, `Bash(git push)`; HandrailError if the text is neither."""
     if text is not None:
         try:
             values = json.loads(text)
@@ -119,7 +107,7 @@ def read_call(tool: str, text: str | None) -> ToolUse:
     return ToolUse("call-1", name, {field: rest[:-1]})
 
 
-def judged(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
+def decide_call(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
     """The decision on a call that does not run. Conditions of a command line are assumed to hold."""
     case = case_of(request_of(use, policy.cwd), policy, evidence)
     return case, decide_case(case)
@@ -133,20 +121,15 @@ def request_of(use: ToolUse, cwd: str) -> CallRequest:
 def tool_called(name: str) -> AnyTool:
     """The installed tool of that name, or one that declares nothing."""
     plain = ALIASES.get(name, name)
-    if made := installed().get(plain):
-        return load_tool(made())
+    if load := tool_loaders().get(plain):
+        return load_tool(load())
     return WebFetch() if plain == "WebFetch" else Unknown(plain)
 
 
 @cache
-def installed() -> Mapping[str, Any]:
-    """Name -> how to make the tool. Nothing is loaded before it is made."""
-    entries = base_tools(no_catalog, lambda: default_services(os.environ))
-    return {entry.name: entry.load for entry in entries if entry.name != "ToolSearch"}
-
-
-def no_catalog() -> Catalog:
-    raise LookupError("tools are only looked at here")
+def tool_loaders() -> Mapping[str, Any]:
+    """Name -> how to make the tool, for all but the one that searches for tools."""
+    return {name: load for name, load in builtin_loaders(os.environ).items() if name != "ToolSearch"}
 
 
 def rule_json(rule: Rule) -> dict[str, str]:

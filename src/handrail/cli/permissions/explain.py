@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from handrail.cli.permissions.calls import judged, policy_of, read_call, request_of, rule_json
+from handrail.cli.permissions.calls import decide_call, policy_of, read_call, request_of, rule_json
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain
 from handrail.dispatch.approval.decide import ask_own_checks
@@ -31,9 +31,9 @@ def run(chosen: argparse.Namespace) -> int:
     use = read_call(chosen.tool, chosen.input)
     policy = policy_of(chosen)
     evidence = asyncio.run(ask_own_checks(request_of(use, policy.cwd)))
-    case, decision = judged(use, policy, evidence)
+    case, decision = decide_call(use, policy, evidence)
     explained = explanation(case, decision, evidence)
-    print(json.dumps(explained, ensure_ascii=False) if chosen.json else plain(shown(explained)))
+    print(json.dumps(explained, ensure_ascii=False) if chosen.json else plain(format_explanation(explained)))
     return EXIT[explained["decision"]]
 
 
@@ -62,17 +62,17 @@ def explanation(case: Case, decision: Decision, evidence: Evidence) -> dict[str,
 def opinions(case: Case, decision: Decision) -> Iterator[dict[str, Any]]:
     """The opinion of each layer, in order; the one that decides is marked."""
     why = winner(decision)
-    heard = []
+    given = []
     for layer in LAYERS:
         opinion = layer(case)
         name = layer.__name__.replace("_", " ")
         if opinion is None:
             yield {"asked": name, "says": None}
             continue
-        heard.append(opinion)
+        given.append(opinion)
         yield opinion_json(name, opinion, decides=opinion == why)
     for opinion in decision.opinions:
-        if opinion not in heard:
+        if opinion not in given:
             yield opinion_json("last resort", opinion, decides=opinion == why)
 
 
@@ -138,7 +138,7 @@ def changes(now: str, case: Case, evidence: Evidence) -> Iterator[dict[str, str]
 
 
 def try_change(use: ToolUse, now: str, evidence: Evidence, policy: Policy, change: str) -> Iterator[dict[str, str]]:
-    _, decision = judged(use, policy, evidence)
+    _, decision = decide_call(use, policy, evidence)
     then = outcome(decision)
     if then != now or " rule " in change:  # that a rule alone changes nothing is worth knowing
         yield {"change": change, "decision": then, "reason": decision.reason, "rule": winner(decision).source}
@@ -147,12 +147,12 @@ def try_change(use: ToolUse, now: str, evidence: Evidence, policy: Policy, chang
 # For people
 
 
-def shown(told: dict[str, Any]) -> str:
-    lines = [f"{told['decision']}: {told['reason']}"]
-    lines += [f"  {told['rule']}"] if told["rule"] else []
-    lines += ["", f"mode {told['mode']}, risk {told['risk']['level']}", "", "what each layer says"]
-    width = max(len(opinion["asked"]) for opinion in told["opinions"])
-    for opinion in told["opinions"]:
+def format_explanation(explained: dict[str, Any]) -> str:
+    lines = [f"{explained['decision']}: {explained['reason']}"]
+    lines += [f"  {explained['rule']}"] if explained["rule"] else []
+    lines += ["", f"mode {explained['mode']}, risk {explained['risk']['level']}", "", "what each layer says"]
+    width = max(len(opinion["asked"]) for opinion in explained["opinions"])
+    for opinion in explained["opinions"]:
         says = opinion["says"] or "-"
         mark = ">" if opinion.get("decides") else " "
         reason = (
@@ -161,10 +161,10 @@ def shown(told: dict[str, Any]) -> str:
             else ""
         )
         lines.append(f"{mark} {opinion['asked']:{width}}  {says:5}  {reason}".rstrip())
-    lines += section("commands", [segment_text(each) for each in told["segments"]])
-    lines += section("paths", [path_text(each) for each in told["paths"]])
-    lines += section("only while", told["conditions"])
-    lines += section("another answer", [f"{each['decision']:5}  {each['change']}" for each in told["changes"]])
+    lines += section("commands", [segment_text(each) for each in explained["segments"]])
+    lines += section("paths", [path_text(each) for each in explained["paths"]])
+    lines += section("only while", explained["conditions"])
+    lines += section("another answer", [f"{each['decision']:5}  {each['change']}" for each in explained["changes"]])
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from handrail.cli.permissions.calls import installed, policy_of
+from handrail.cli.permissions.calls import policy_of, tool_loaders
 from handrail.conversation.plain import plain
 from handrail.permissions.lint import lint
 
@@ -16,7 +16,7 @@ CLEAN, FOUND = 0, 1
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no remarks; 1: at least one."""
     policy = policy_of(chosen)
-    findings = lint(policy, frozenset(installed()), progress(len(policy.rules)))
+    findings = lint(policy, frozenset(tool_loaders()), progress(len(policy.rules)))
     for found in findings:
         if chosen.json:
             source = found.source
@@ -26,11 +26,11 @@ def run(chosen: argparse.Namespace) -> int:
             place_text = f"{found.source.file}:{found.source.line}" if found.source.file else str(found.source)
             print(plain(f"{place_text}: {found.kind}: {found.rule}: {found.message}"))
     if not chosen.json:
-        print(f"{counted(len(policy.rules) + len(policy.problems), 'rule')}, {counted(len(findings), 'remark')}")
+        print(f"{count_noun(len(policy.rules) + len(policy.problems), 'rule')}, {count_noun(len(findings), 'remark')}")
     return FOUND if findings else CLEAN
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """The number with its noun."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
@@ -39,9 +39,9 @@ def progress(total: int) -> Callable[[int], None]:
     """Shows progress on a terminal after one second."""
     started = time.monotonic()
 
-    def told(done: int) -> None:
+    def show_progress(done: int) -> None:
         if sys.stderr.isatty() and time.monotonic() - started > 1:
             sys.stderr.write(f"\r{done} of {total} rules\x1b[K" + ("\r\x1b[K" if done + 500 >= total else ""))
             sys.stderr.flush()
 
-    return told
+    return show_progress

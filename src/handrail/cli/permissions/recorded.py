@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permissions.calls import Unknown, installed, request_of, tool_called
+from handrail.cli.permissions.calls import Unknown, request_of, tool_called, tool_loaders
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.audit import FORMAT
 from handrail.errors import HandrailError
@@ -46,12 +46,7 @@ class Recorded:
 
 
 def read(file: str) -> list[Recorded]:
-    """
-    The calls of an audit log.
-
-    Raises:
-        HandrailError: the file is not an audit log, or of a newer version; the message names the line.
-    """
+    """The calls of an audit log; a HandrailError names the line that is not of one, or of a newer version."""
     try:
         lines = Path(file).read_text("utf-8").split("\n")
     except (OSError, UnicodeError) as error:
@@ -62,13 +57,13 @@ def read(file: str) -> list[Recorded]:
         if not text:
             continue
         try:
-            found.append(recorded(json.loads(text)))
+            found.append(parse_line(json.loads(text)))
         except (ValueError, KeyError, TypeError) as error:
             raise HandrailError(f"{file}:{number}: this is no line of an audit log ({error!r}).") from error
     return found
 
 
-def recorded(line: Mapping[str, Any]) -> Recorded:
+def parse_line(line: Mapping[str, Any]) -> Recorded:
     if line["v"] > FORMAT:
         raise HandrailError(f"the log has format {line['v']}, and this handrail reads up to {FORMAT}. Update it.")
     asked, decision = line.get("asked", False), line["decision"]
@@ -90,7 +85,7 @@ def request_from(line: Mapping[str, Any]) -> CallRequest:
     """The call as it was: what the log recorded of it goes before what the tool would say today."""
     facts = line.get("facts", {})
     use = ToolUse(line["call"], line["tool"], dict(line["input"]))
-    tool = tool_called(use.name) if use.name in installed() else Unknown(use.name, facts)
+    tool = tool_called(use.name) if use.name in tool_loaders() else Unknown(use.name, facts)
     request = CallRequest.hypothetical(use, tool, RunContext(Path(line["cwd"])))
     if "declares" in facts:
         request.access = Access.from_json(facts["declares"])
@@ -115,13 +110,8 @@ def evidence_from(line: Mapping[str, Any]) -> Evidence:
 
 
 def of_session(path: Path, audits: Path) -> list[Recorded]:
-    """
-    The calls of a session, completed from audit logs, which know what was asked and who answered.
-
-    Raises:
-        HandrailError: a log cannot be read.
-    """
-    known = {line["call"]: line for line in _audited(path.stem, audits)}
+    """The calls of a session, completed from audit logs, which know what was asked and who answered."""
+    known = {line["call"]: line for line in _audit_lines(path.stem, audits)}
     lines = [line for line in log.read(path) if not isinstance(line, log.BrokenLine)]
     results = {block.get("tool_use_id"): block for block in _blocks(lines, "tool_result")}
     cwd = next((line["cwd"] for line in lines if isinstance(line.get("cwd"), str)), "") or os.path.realpath(".")
@@ -130,7 +120,7 @@ def of_session(path: Path, audits: Path) -> list[Recorded]:
     for block in _blocks(lines, "tool_use"):
         call, name, given = str(block.get("id")), str(block.get("name")), block.get("input")
         if call in known:
-            found[call] = recorded(known[call])
+            found[call] = parse_line(known[call])
         elif isinstance(given, dict):
             result = results.get(call, {})
             refused = bool(result.get("is_error")) and REFUSED in json.dumps(result.get("content"))
@@ -141,7 +131,7 @@ def of_session(path: Path, audits: Path) -> list[Recorded]:
     return list(found.values())
 
 
-def _audited(session: str, folder: Path) -> Iterator[Mapping[str, Any]]:
+def _audit_lines(session: str, folder: Path) -> Iterator[Mapping[str, Any]]:
     for file in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
         for text in file.read_text("utf-8", "replace").split("\n"):
             try:

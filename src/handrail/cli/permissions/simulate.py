@@ -46,24 +46,19 @@ def run(chosen: argparse.Namespace) -> int:
     ]
     asked = [(call, case) for call, case, decision in results if outcome(decision) == "ask"]
     rules, saved = proposal(asked, results, replay)
-    told = {
+    report = {
         "calls": len(calls),
         "changed": changed,
         "prompts": {"before": sum(call.before == "ask" for call in calls), "after": len(asked)},
         "proposal": {"rules": rules, "prompts_saved": saved},
         "inexact": sum(call.cut for call in calls),
     }
-    print(json.dumps(told, ensure_ascii=False) if chosen.json else plain(shown(told)))
+    print(json.dumps(report, ensure_ascii=False) if chosen.json else plain(format_report(report)))
     return DIFFERENT if changed else SAME
 
 
 def calls_of(chosen: argparse.Namespace) -> list[Recorded]:
-    """
-    The calls that were chosen.
-
-    Raises:
-        HandrailError: a log or a session cannot be read.
-    """
+    """The calls that were chosen; HandrailError if a log or a session cannot be read."""
     if chosen.audit:
         return [call for file in chosen.audit for call in read(file)]
     store, state, cwd = session_store(os.environ), state_folder(os.environ), os.path.realpath(chosen.cwd or ".")
@@ -80,13 +75,13 @@ class Replay:
     def __init__(self, own: Policy, *, mode: str) -> None:
         self._own = own
         self._mode = mode
-        self._in = lru_cache(maxsize=256)(self._made)
+        self._in = lru_cache(maxsize=256)(self._build_policy)
 
     def decide(self, call: Recorded, extra: tuple[str, ...] = ()) -> tuple[Case, Decision]:
         case = case_of(call.request, self._in(call.surroundings, extra), call.evidence)
         return case, decide_case(case)
 
-    def _made(self, there: Surroundings, extra: tuple[str, ...]) -> Policy:
+    def _build_policy(self, there: Surroundings, extra: tuple[str, ...]) -> Policy:
         policy = Policy.empty(there.cwd, there.home).with_availability(self._own.availability)
         policy = policy.with_directories(there.folders).with_kept(there.kept).with_own(self._own.own)
         policy = policy.with_rules((*self._own.rules, *self._own.problems)).with_mode(self._mode or there.mode)
@@ -96,12 +91,9 @@ class Replay:
 def proposal(
     asked: Iterable[tuple[Recorded, Case]], results: list[tuple[Recorded, Case, Decision]], replay: Replay
 ) -> tuple[list[str], int]:
-    """
-    A small set of rules that avoids questions which people always answered with yes.
-
-    A rule is left out if it would allow a call that a person refused.
-    """
-    groups = Counter(rules for call, case in asked if call.agreed and (rules := wanted(case)))
+    """A small set of rules for questions always answered with yes; none of them allows a call that a person refused."""
+    suggested = (tuple(each.rule for each in suggest(case) if each.rule) for call, case in asked if call.agreed)
+    groups = Counter(filter(None, suggested))
     refused = [call for call, _, _ in results if call.refused]
     chosen: tuple[str, ...] = ()
     for rules, _ in groups.most_common():
@@ -114,22 +106,18 @@ def proposal(
     return list(chosen), saved
 
 
-def wanted(case: Case) -> tuple[str, ...]:
-    return tuple(each.rule for each in suggest(case) if each.rule)
-
-
-def shown(told: Mapping[str, Any]) -> str:
-    lines = [f"{told['calls']} calls, {len(told['changed'])} would be decided differently"]
-    for each in told["changed"]:
+def format_report(report: Mapping[str, Any]) -> str:
+    lines = [f"{report['calls']} calls, {len(report['changed'])} would be decided differently"]
+    for each in report["changed"]:
         rule = f" ({each['rule']})" if each["rule"] else ""
         lines.append(
             f"  {each['before']} -> {each['after']}  {each['tool']} {json.dumps(each['input'])}: {each['reason']}{rule}"
         )
-    prompts, offer = told["prompts"], told["proposal"]
+    prompts, offer = report["prompts"], report["proposal"]
     lines.append(f"questions: {prompts['before']} then, {prompts['after']} with this policy")
     if offer["rules"]:
         lines.append(f"{offer['prompts_saved']} of these would be spared by rules that people's answers suggest")
         lines += [f"  allow {rule}" for rule in offer["rules"]]
-    if told["inexact"]:
-        lines.append(f"{told['inexact']} inputs were redacted or cut in the log, so their decisions may differ")
+    if report["inexact"]:
+        lines.append(f"{report['inexact']} inputs were redacted or cut in the log, so their decisions may differ")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permissions.calls import judged, policy_of, rule_json
+from handrail.cli.permissions.calls import decide_call, policy_of, rule_json
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
@@ -56,7 +56,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def check(example: Example, policy: Policy) -> dict[str, Any]:
     """The decision on an example, and whether it was expected."""
-    case, decision = judged(example.use, policy)
+    case, decision = decide_call(example.use, policy)
     said, why = outcome(decision), winner(decision)
     return {
         "id": example.id,
@@ -70,12 +70,7 @@ def check(example: Example, policy: Policy) -> dict[str, Any]:
 
 
 def read(file: str) -> list[Example]:
-    """
-    The examples of a file; `-` is standard input.
-
-    Raises:
-        HandrailError: a line is not an example (the message names it), or there are no examples.
-    """
+    """The examples of a file or, for `-`, of standard input; a HandrailError names the line that is none."""
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         lines = data.removeprefix(codecs.BOM_UTF8).decode().split("\n")

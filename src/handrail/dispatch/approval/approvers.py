@@ -64,7 +64,8 @@ class Approvers:
         racers: dict[str, Racer[AnswerOrDecision]] = {}
         if self._hooks is not None:
             racers["hooks"] = partial(self._ask_hooks, self._hooks, pending)
-        if self._classifier is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
+        is_left_open = winner(pending.decision).strength < Strength.CLASSIFIER  # no stronger layer has an opinion
+        if self._classifier is None or pending.case.policy.mode != "auto" or not is_left_open:
             return racers
         if text := classifier_text(pending.request):
             racers["classifier"] = partial(self._ask_classifier, self._classifier, text, pending.question)
@@ -106,8 +107,3 @@ def needs_person(request: CallRequest, decision: Decision) -> bool:
         or winner(decision).strength is Strength.CRITICAL_PATH
         or any(opinion.layer == UNDECLARED for opinion in decision.opinions)
     )
-
-
-def is_left_open(decision: Decision) -> bool:
-    """Whether no stronger layer has an opinion, so that a classifier may allow it."""
-    return winner(decision).strength < Strength.CLASSIFIER

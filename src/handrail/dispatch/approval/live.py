@@ -29,16 +29,11 @@ class LivePolicy:
 
     def __init__(self, base: Callable[[], Policy], persist: SettingsWriter | None = None) -> None:
         self._base = base
-        self._persist = persist
+        self.persist = persist
         self._seen = base()
         self._current = self._seen
         self._changes: list[tuple[Change, Update | None]] = []
         self._listeners: list[Callable[[], None]] = []
-
-    @property
-    def persist(self) -> SettingsWriter | None:
-        """What writes changes to the settings files."""
-        return self._persist
 
     @property
     def last(self) -> Policy:
@@ -50,7 +45,9 @@ class LivePolicy:
         if base is not self._seen:
             self._seen = base
             self._changes = [each for each in self._changes if each[1] is None or self._holds(each[1])]
-            self._put(self._reapply_changes(base))
+            for change, written in self._changes:
+                base = base if written and contains_update(base, written) else change(base)
+            self._put(base)
         return self._current
 
     def apply(self, change: Change, *, written: Update | None = None) -> Policy:
@@ -67,7 +64,7 @@ class LivePolicy:
         """Apply updates, and write those with a settings destination. Problems are returned and logged."""
         problems: list[str] = []
         for update in updates:
-            if self._persist and (refusal := self._persist.refuses(update)):
+            if self.persist and (refusal := self.persist.refuses(update)):
                 problems.append(refusal)
                 continue
             now = self()
@@ -75,8 +72,8 @@ class LivePolicy:
             if isinstance(tried, UpdateProblem):
                 problems.append(tried.message)
             elif tried != now:
-                written = await self._write(update, problems)
-                self.apply(partial(_apply_or_keep, update), written=update if written else None)
+                written = update if await self._write(update, problems) else None
+                self.apply(partial(_apply_or_keep, partial(apply_update, update=update)), written=written)
             elif update.get("type") == "setMode" and not contains_update(now, update):
                 problems.append(f"the mode {update.get('mode')!r} cannot be entered here; {now.mode!r} stays")
         for problem in problems:
@@ -86,12 +83,12 @@ class LivePolicy:
     def adopt(self, change: ContextChange, *, consented: bool) -> str:
         """Change the policy for this session as a call asks; returns why that is impossible, or an empty text."""
         update = {"type": "addDirectories", "directories": change.add_directories}
-        if change.add_directories and self._persist and (refusal := self._persist.refuses(update)):
+        if change.add_directories and self.persist and (refusal := self.persist.refuses(update)):
             return refusal
         tried = change_policy(self(), change, consented=consented)
         if isinstance(tried, UpdateProblem):
             return tried.message
-        self.apply(partial(_apply_context_change, change))
+        self.apply(partial(_apply_or_keep, partial(change_policy, change=change, consented=True)))
         return ""
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -100,22 +97,17 @@ class LivePolicy:
         return partial(self._listeners.remove, listener)
 
     async def _write(self, update: Update, problems: list[str]) -> bool:
-        if self._persist is None or update.get("destination", "session") == "session":
+        if self.persist is None or update.get("destination", "session") == "session":
             return False
         try:
-            await in_thread(partial(self._persist.persist, update))
+            await in_thread(partial(self.persist.persist, update))
         except (HandrailError, OSError) as error:
             problems.append(f"it holds for this session only, because it could not be written: {error}")
             return False
         return True
 
-    def _reapply_changes(self, policy: Policy) -> Policy:
-        for change, written in self._changes:
-            policy = policy if written and contains_update(policy, written) else change(policy)
-        return policy
-
     def _holds(self, update: Update) -> bool:
-        return self._persist is not None and self._persist.holds(update)
+        return self.persist is not None and self.persist.holds(update)
 
     def _put(self, policy: Policy) -> None:
         self._current = replace(policy, version=max(policy.version, self._current.version + 1))
@@ -140,11 +132,6 @@ def contains_update(policy: Policy, update: Update) -> bool:
             return False
 
 
-def _apply_context_change(change: ContextChange, policy: Policy) -> Policy:
-    changed = change_policy(policy, change, consented=True)
-    return policy if isinstance(changed, UpdateProblem) else changed
-
-
-def _apply_or_keep(update: Update, policy: Policy) -> Policy:
-    changed = apply_update(policy, update)
+def _apply_or_keep(apply: Callable[[Policy], Policy | UpdateProblem], policy: Policy) -> Policy:
+    changed = apply(policy)
     return policy if isinstance(changed, UpdateProblem) else changed

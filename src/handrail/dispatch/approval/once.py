@@ -27,12 +27,7 @@ class ResolveOnce(Generic[T]):
 
     @property
     def answer(self) -> T:
-        """
-        The one answer.
-
-        Raises:
-            HandrailError: there is none yet.
-        """
+        """The one answer; HandrailError if there is none yet."""
         if not self._answer:
             raise HandrailError("the question has not been answered yet")
         return self._answer[0]

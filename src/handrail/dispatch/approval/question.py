@@ -117,12 +117,7 @@ class SettingsWriter(Protocol):
         ...
 
     def persist(self, update: Update) -> None:
-        """
-        Write an update to its file, and keep everything else there. Called in a thread.
-
-        Raises:
-            HandrailError, OSError: it could not be written.
-        """
+        """Write an update to its file, in a thread, and keep the rest; HandrailError or OSError if that fails."""
         ...
 
 
