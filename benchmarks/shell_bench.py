@@ -19,7 +19,6 @@ sys.path.insert(0, str(ROOT))
 
 from tests.shell.corpus_report import lines  # noqa: E402 - the line above makes it importable
 
-from handrail.shell import analyse  # noqa: E402
 from handrail.shell.analysis import analyse  # noqa: E402
 from handrail.shell.gate import MAX_BYTES  # noqa: E402
 
