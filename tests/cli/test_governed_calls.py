@@ -17,6 +17,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.project, self.home, self.state = folder / "project", folder / "home", folder / "state"
+        self.warnings = ""
         self.project.mkdir()
         self.home.mkdir()
 
@@ -37,6 +38,7 @@ class Place:
                 **(env or {}),
             },
         )
+        self.warnings = ran.stderr
         outcome: dict[str, Any] = json.loads(ran.stdout)
         return outcome
 
@@ -115,3 +117,28 @@ def test_the_output_of_a_command_is_bounded_by_what_is_set(place: Place) -> None
 
     assert 10_000 < shown() <= 30_000
     assert shown(BASH_MAX_OUTPUT_LENGTH="600") < 600
+
+
+@pytest.mark.parametrize(
+    ("flags", "env"),
+    [
+        pytest.param(("--settings", '{"features": {"background": false}}'), {}, id="by settings"),
+        pytest.param((), {"HANDRAIL_FEATURES": "-background"}, id="by a variable"),
+    ],
+)
+def test_without_background_tasks_bash_starts_none(place: Place, flags: tuple[str, ...], env: dict[str, str]) -> None:
+    allowed = "--allowedTools=Bash"
+
+    refused = place.call("Bash", allowed, *flags, env=env, command="touch made", run_in_background=True)
+    assert refused["cause"] == "refused_input"
+    assert "switched off (the feature `background`)" in str(refused)
+    assert place.call("Bash", allowed, *flags, env=env, command="true")["status"] == "ok"
+    assert [*place.project.iterdir()] == []
+    assert place.warnings == ""
+
+
+def test_a_misspelt_family_of_tools_is_warned_about(place: Place) -> None:
+    place.call("Bash", "--allowedTools=Bash", env={"HANDRAIL_FEATURES": "-backgroud"}, command="true")
+
+    assert "HANDRAIL_FEATURES names 'backgroud'" in place.warnings
+    assert "Known: agents, background, task-list." in place.warnings

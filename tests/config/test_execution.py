@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.config.execution import DEFAULT_FEATURES, features_of, result_limits, scheduling_of
+from handrail.config.execution import DEFAULT_FEATURES, features_of, result_limits, scheduling_of, unknown_features
 from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits
 from handrail.dispatch.schedule import Scheduling
@@ -29,6 +29,26 @@ def test_policy_goes_before_variables_and_these_before_other_files() -> None:
     assert features_of(written, {}) == {"background", "task-list", "new"}
     assert features_of(written, env) == {"agents", "background", "new"}
     assert features_of(settings({}, {"features": {"agents": False}}), env) == {"background"}
+
+
+@pytest.mark.parametrize(
+    ("section", "variable", "named"),
+    [
+        ({}, "", []),
+        ({"agents": False}, "agents, -task-list,", []),
+        ({"agent": False}, "", [("features", "'agent'")]),
+        ({}, "-Background,tasklist", [("HANDRAIL_FEATURES", "'Background'"), ("HANDRAIL_FEATURES", "'tasklist'")]),
+    ],
+)
+def test_families_that_do_not_exist_are_named_with_the_known_ones(
+    section: dict[str, bool], variable: str, named: list[tuple[str, str]]
+) -> None:
+    found = unknown_features(settings({"features": section}), {"HANDRAIL_FEATURES": variable})
+
+    assert found == tuple(
+        f"{place} names {name}, which is no family of tools and has no effect. Known: agents, background, task-list."
+        for place, name in named
+    )
 
 
 def test_scheduling_is_read_from_files_and_variables() -> None:

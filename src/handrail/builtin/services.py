@@ -40,5 +40,7 @@ class ToolServices:
     """The sandbox of commands; None = they are not sandboxed."""
     undo: "Undo | None" = None
     """The undo journal of file changes."""
+    background: bool = True
+    """Whether commands may go on in the background."""
     output_quota: Callable[[], int] = usual_quota
     """How many bytes of output a command may write before it is stopped."""

@@ -30,6 +30,19 @@ def features_of(settings: Settings, env: Mapping[str, str]) -> frozenset[str]:
     return frozenset(name for name, on in chosen.items() if on)
 
 
+def unknown_features(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Warnings about names of tool families that do not exist, in settings and in HANDRAIL_FEATURES."""
+    words = (word.strip().removeprefix("-") for word in env.get("HANDRAIL_FEATURES", "").split(","))
+    named = {"features": settings.get("features") or {}, "HANDRAIL_FEATURES": dict.fromkeys(filter(None, words))}
+    known = ", ".join(sorted(DEFAULT_FEATURES))
+    return tuple(
+        f"{place} names {name!r}, which is no family of tools and has no effect. Known: {known}."
+        for place, names in named.items()
+        for name in names
+        if name not in DEFAULT_FEATURES
+    )
+
+
 class _Section:
     """One section of the settings, with the variables that override it."""
 

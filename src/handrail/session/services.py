@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from handrail.builtin.services import ToolServices, usual_quota
+from handrail.config.execution import features_of
 from handrail.files.undo import Undo
 from handrail.session.sandbox import SessionSandbox
 from handrail.session.session_settings import SessionSettings
@@ -35,6 +36,7 @@ def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServic
         working_dirs=settings.folders,
         hidden=hidden_files(settings.policy),
         sandbox=SessionSandbox(settings, services.state),
+        background="background" in features_of(settings.loaded.settings, settings.loaded.env),
         output_quota=partial(_output_quota, settings),
     )
 

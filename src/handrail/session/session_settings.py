@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from handrail.config.execution import unknown_features
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import SettingsPlaces, places_for
 from handrail.config.snapshot import NO_SETTINGS
@@ -200,6 +201,6 @@ def open_settings(
     if not flags.managed_policy:
         places = replace(places, policy=())
     settings = SessionSettings(places, env, flags, on_warning=on_warning)
-    for note in settings.loaded.notes():
+    for note in (*settings.loaded.notes(), *unknown_features(settings.loaded.settings, settings.loaded.env)):
         on_warning(note)
     return settings

@@ -96,9 +96,15 @@ class Bash(Tool[BashInput]):
             return Refuse("The command is empty. Give a command line.")
         if "\0" in args.command:
             return Refuse("The command holds a NUL character, which no program can be given. Leave it out.")
-        if args.run_in_background and self._services.env.get(NO_BACKGROUND, "") in {"1", "true"}:
-            return Refuse(f"Background tasks are switched off ({NO_BACKGROUND}). Run it without run_in_background.")
+        if args.run_in_background and (switch := self._background_switch()):
+            return Refuse(f"Background tasks are switched off ({switch}). Run it without run_in_background.")
         return None
+
+    def _background_switch(self) -> str:
+        """What switches background tasks off; empty = nothing does."""
+        if self._services.env.get(NO_BACKGROUND, "") in {"1", "true"}:
+            return NO_BACKGROUND
+        return "" if self._services.background else "the feature `background`"
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
         return await check_command(
