@@ -156,7 +156,7 @@ async def test_a_debug_file_that_cannot_be_written_is_an_error(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("head", "servers"),
-    [("tools: Read", 0), ("tools: Read, mcp__*", 5), ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 4)],
+    [("tools: Read", 0), ("tools: Read, mcp__*", 6), ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 5)],
 )
 async def test_tools_of_servers_are_there_only_for_an_agent_that_wants_them(
     tmp_path: Path, head: str, servers: int
