@@ -219,10 +219,14 @@ def path_scope(case: Case) -> Opinion | None:
 
 
 def declaration(case: Case) -> Opinion | None:
-    """Ask if rules keep files back and a tool that no allow rule names does not declare which files it accesses."""
-    if case.access.declared or not guards_files(case.policy) or allowed_by_name(case):
+    """Ask if rules keep files back and the files of a call are not declared; an allow rule by name lifts it."""
+    access = case.access
+    if access.declared or not guards_files(case.policy) or (not access.failed and allowed_by_name(case)):
         return None
-    reason = f"{case.tool} does not declare which files it touches, and there are rules that keep files back"
+    says = (
+        "cannot declare which files this call touches" if access.failed else "does not declare which files it touches"
+    )
+    reason = f"{case.tool} {says}, and there are rules that keep files back"
     return Opinion(Strength.ASK, Verdict.ASK, UNDECLARED, reason)
 
 

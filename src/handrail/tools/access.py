@@ -35,6 +35,8 @@ class Access(NamedTuple):
     """It touches only handrail's own records; `reads` and `writes` name records, not files."""
     declared: bool = True
     width: Width = "named"
+    failed: bool = False
+    """The tool declares what it touches, but could not for this input: no rule that names the tool vouches for it."""
 
     @classmethod
     def of(
@@ -78,9 +80,9 @@ class Access(NamedTuple):
         return cls(declared=False, width=width)
 
     def as_json(self) -> dict[str, Any]:
-        """The declaration without empty fields; empty when nothing is declared."""
+        """The declaration without empty fields; empty when the tool declares nothing."""
         if not self.declared:
-            return {}
+            return {"declared": False, "failed": True} if self.failed else {}
         shown: dict[str, Any] = {name: value for name in SHOWN if (value := getattr(self, name))}
         return shown if self.runs is None else {**shown, "runs": self.runs, "shell": self.shell}
 
@@ -119,3 +121,4 @@ def _texts(paths: Paths) -> tuple[str, ...]:
 SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "filtered", "own", "width")
 SHARED = Access.unknown(width="shared")
 EXCLUSIVE = Access.unknown()
+FAILED = Access(declared=False, width="exclusive", failed=True)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError, InputError, ToolDefinitionError
 from handrail.tools.abort import AbortReason, AbortSignal
-from handrail.tools.access import EXCLUSIVE, Access
+from handrail.tools.access import FAILED, Access
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import PromptView
@@ -46,9 +46,9 @@ def says_no(tool: AnyTool, name: str, args: Any) -> bool:
 
 
 def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
-    """What the tool declares that the call accesses. A tool that raises or returns something else declares nothing."""
-    access: object = ask_tool(tool.name, "access", lambda: tool.access(args, run), EXCLUSIVE)
-    return access if isinstance(access, Access) else EXCLUSIVE
+    """What the tool declares that the call accesses; `failed` if it raises or returns something else."""
+    access: object = ask_tool(tool.name, "access", lambda: tool.access(args, run), FAILED)
+    return access if isinstance(access, Access) else FAILED
 
 
 def fits(tool: AnyTool, args: Any, spec: str) -> bool | None:

@@ -235,7 +235,7 @@ def opinion_json(opinion: Opinion) -> dict[str, str]:
 def facts_json(facts: Facts) -> dict[str, Any]:
     """The facts about a call, so that the decision can be repeated."""
     shown: dict[str, Any] = {"read_only": facts.read_only}
-    if facts.access.declared:
+    if facts.access.declared or facts.access.failed:
         shown["declares"] = {name: shorten(value) for name, value in facts.access.as_json().items()}
     for name in ("subject", "destructive", "needs_person", "doubt", "unmet"):
         if value := getattr(facts, name):
