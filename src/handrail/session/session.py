@@ -21,7 +21,6 @@ from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.models import ChosenModel, SessionModel
-from handrail.session.retention import tidy
 from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
@@ -32,9 +31,10 @@ from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.files import restore
-    from handrail.session import mcp_servers, slash_commands, slash_files, subagents
+    from handrail.session import mcp_servers, retention, slash_commands, slash_files, subagents
 else:
     restore = lazy("handrail.files.restore")
+    retention = lazy("handrail.session.retention")
     slash_commands = lazy("handrail.session.slash_commands")
     slash_files = lazy("handrail.session.slash_files")
 
@@ -221,7 +221,7 @@ class Session:
         if self.transcript is not None:
             self.conversation.is_closed = True
             self.transcript.writer.close()
-            tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+            retention.tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""
