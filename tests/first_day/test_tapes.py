@@ -1,30 +1,139 @@
 """The first day of an engineer who records and replays: tapes that survive, and tests of one line."""
 
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.forked import program, unmeasured
 
 from handrail import Agent
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.testing import ScriptedModel
 from handrail.testing.model_server import ModelServer, Reply
 
-HELLO = Reply((Text("Hello."),), model="claude-opus-4-6")
+LOOK = Reply(
+    (
+        ToolUse("1", "Glob", {"pattern": "**/*.py"}),
+        ToolUse("2", "Grep", {"pattern": "print", "output_mode": "content"}),
+        ToolUse("3", "Bash", {"command": "pwd"}),
+    )
+)
+DONE = Reply((Text("There are three."),))
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    own = {name: value for name, value in unmeasured().items() if not name.startswith(("ANTHROPIC_", "OPENAI_"))}
+    return {**own, "HOME": str(home), "HANDRAIL_STATE_DIR": str(home / "state"), "COLUMNS": "80", **more}
+
+
+def handrail(folder: Path, home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program(), *arguments],
+        cwd=folder,
+        env=environment(home, **more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+async def record(replies: Sequence[Reply], folder: Path, home: Path, tape: Path) -> subprocess.CompletedProcess[str]:
+    arguments = ("-p", "How many files are there?", "--record", str(tape))
+    async with ModelServer(replies) as server:
+        return await asyncio.to_thread(handrail, folder, home, *arguments, ANTHROPIC_BASE_URL=server.url)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for age, name in enumerate(("new.py", "older.py", "oldest.py")):
+        (folder / name).write_text(f"print({name!r})\n")
+        os.utime(folder / name, (1_000_000_000 - age, 1_000_000_000 - age))
+    return folder
+
+
+@pytest.mark.anyio
+async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_system_prompt(
+    project: Path, tmp_path: Path
+) -> None:
+    tape = tmp_path / "run.jsonl"
+    recorded = await record([LOOK, DONE], project, tmp_path / "home", tape)
+    copy = Path(shutil.copytree(project, tmp_path / "elsewhere" / "copy", copy_function=shutil.copyfile))
+    os.utime(copy / "oldest.py")
+    replay = ("-p", "How many files are there?", "--replay", str(tape))
+
+    plain = handrail(copy, tmp_path / "other-home", *replay)
+    changed = handrail(copy, tmp_path / "other-home", *replay, "--append-system-prompt", "Be brief.")
+    exact = handrail(
+        copy, tmp_path / "other-home", *replay, "--append-system-prompt", "Be brief.", "--replay-match=exact"
+    )
+    other = handrail(copy, tmp_path / "other-home", *replay, "--model", "claude-opus-4-6")
+
+    assert (recorded.returncode, recorded.stdout) == (0, "There are three.\n")
+    assert (plain.returncode, plain.stdout, plain.stderr) == (0, "There are three.\n", "")
+    assert (changed.returncode, changed.stdout) == (0, "There are three.\n")
+    assert "was recorded with something else: the system prompt." in changed.stderr
+    assert exact.returncode == 1
+    assert "with match=conversation it would be answered" in exact.stderr
+    assert other.returncode == 1
+    assert "Recorded was the model 'claude-sonnet-4-6', asked for is 'claude-opus-4-6'" in other.stderr
+
+
+@pytest.mark.anyio
+async def test_a_failed_run_does_not_replace_a_good_tape(project: Path, tmp_path: Path) -> None:
+    tape = tmp_path / "run.jsonl"
+    await record([LOOK, DONE], project, tmp_path / "home", tape)
+    good = tape.read_bytes()
+
+    failed = await record([LOOK, Reply(status=400, error="no")], project, tmp_path / "home", tape)
+
+    assert failed.returncode == 1
+    assert tape.read_bytes() == good
+    assert "stays as it was" in failed.stderr
+    shown = handrail(project, tmp_path, "cassette", "check", str(tape), str(tmp_path / "run.failed.jsonl"))
+    assert shown.returncode == 1
+    assert shown.stdout == f"{tape}: good (2 recordings)\n"
+    assert "run.failed.jsonl: recording 2: status 400" in shown.stderr
+
+
+@pytest.mark.anyio
+async def test_a_tape_can_be_looked_at_and_compared(project: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    await record([LOOK, DONE], project, tmp_path / "home", first)
+    await record([LOOK, Reply((Text("There are four."),))], project, tmp_path / "home", second)
+
+    shown = handrail(project, tmp_path, "cassette", "show", str(first))
+    whole = json.loads(handrail(project, tmp_path, "cassette", "show", str(first), "2", "--json").stdout)
+    compared = handrail(project, tmp_path, "cassette", "diff", str(first), str(second))
+
+    assert f"{first}: 2 recordings of claude-sonnet-4-6" in shown.stdout
+    assert 'Glob({"pattern": "**/*.py"})' in shown.stdout
+    assert whole["recordings"][0]["answer"] == [{"type": "text", "text": "There are three."}]
+    assert compared.returncode == 1
+    assert compared.stdout.startswith("recording 2\n")
+    assert '- "There are three."\n    + "There are four."' in compared.stdout
 
 
 @pytest.mark.anyio
 async def test_a_provider_brings_the_name_of_its_model_into_request_price_and_window() -> None:
-    async with ModelServer([HELLO]) as server:
-        provider = open_provider(choose(ModelOptions(model="claude-opus-4-6", base_url=server.url), {}), {})
+    async with ModelServer([DONE]) as server:
+        provider = open_provider(choose(ModelOptions(model="gpt-4.1", base_url=f"{server.url}/v1"), {}), {})
         async with Agent(provider, builtin_tools=False, env={}) as agent:
             answer = await agent.ask("hi")
             window = agent.session.context_usage()["maxTokens"]
         await provider.aclose()
 
-    assert server.requests[0].body["model"] == agent.model == "claude-opus-4-6"
+    assert server.requests[0].body["model"] == agent.model == "gpt-4.1"
     assert answer.dollars
-    assert window == 200_000
+    assert window == 1_000_000
 
 
 def test_an_agent_with_a_session_that_is_never_asked_leaves_no_file(tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ class Cassette:
     path: Path
     header: Header
     recordings: tuple[Recording, ...]
+    requests: int = 0
+    """How many requests were made; the answers of some may be missing."""
 
 
 class TapeWriter:
@@ -129,8 +131,10 @@ def load(path: Path) -> Cassette:
     records = _records(path, lines)
     header = _header(path, next(records, (1, {}))[1])
     recordings: dict[int, Recording] = {}
+    requests = 0
     for group in _groups(records):
         number, first = group[0]
+        requests += 1
         try:
             recording = _recording([each for _, each in group], recordings)
         except (KeyError, TypeError, ValueError) as error:
@@ -139,7 +143,7 @@ def load(path: Path) -> Cassette:
             ) from error
         if recording is not None:
             recordings[recording.number] = recording
-    return Cassette(path, header, tuple(recordings[number] for number in sorted(recordings)))
+    return Cassette(path, header, tuple(recordings[number] for number in sorted(recordings)), requests)
 
 
 def check_replaceable(path: Path) -> None:
