@@ -140,3 +140,15 @@ def test_an_agent_with_a_session_that_is_never_asked_leaves_no_file(tmp_path: Pa
     Agent(ScriptedModel([]), session="x", state_dir=tmp_path, env={})
 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_call_edit_works_at_once_and_says_that_it_read_the_file(project: Path, tmp_path: Path) -> None:
+    change = json.dumps({"file_path": "new.py", "old_string": "print", "new_string": "show"})
+
+    done = handrail(project, tmp_path, "call", "Edit", change, "--permission-mode", "acceptEdits")
+    refused = handrail(project, tmp_path, "call", "Edit", change)
+
+    assert (project / "new.py").read_text() == "show('new.py')\n"
+    assert (done.returncode, done.stderr) == (0, "handrail: read new.py first: Edit changes only what was read\n")
+    assert "+show('new.py')" in done.stdout
+    assert refused.returncode == 3
