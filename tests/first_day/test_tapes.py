@@ -152,3 +152,17 @@ def test_call_edit_works_at_once_and_says_that_it_read_the_file(project: Path, t
     assert (done.returncode, done.stderr) == (0, "handrail: read new.py first: Edit changes only what was read\n")
     assert "+show('new.py')" in done.stdout
     assert refused.returncode == 3
+
+
+def test_a_failed_edit_shows_the_place_in_the_line_and_never_asks_to_read_again(project: Path, tmp_path: Path) -> None:
+    (project / "app.js").write_text("const config = load(); const port = Number(config.port) || 8080; start(port);\n")
+
+    def edit(old: str) -> str:
+        change = json.dumps({"file_path": "app.js", "old_string": old, "new_string": "x"})
+        return handrail(project, tmp_path, "call", "Edit", change, "--permission-mode", "acceptEdits").stderr
+
+    near, far = edit("port = Number(config.prot)"), edit("SELECT name FROM users")
+
+    assert "What differs: line 1: from column 52 the file has 'ort)', old_string 'rot)'." in near
+    assert "nothing like it does. The file is as you read it; search others with Grep." in far
+    assert "again" not in near + far
