@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.forked import program, unmeasured
 
-from handrail import Agent
+from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.providers.choose import ModelOptions, choose, open_provider
-from handrail.testing import ScriptedModel
+from handrail.testing import CallRules, ScriptedModel, call_sync
 from handrail.testing.model_server import ModelServer, Reply
 
 LOOK = Reply(
@@ -166,3 +166,13 @@ def test_a_failed_edit_shows_the_place_in_the_line_and_never_asks_to_read_again(
     assert "What differs: line 1: from column 52 the file has 'ort)', old_string 'rot)'." in near
     assert "nothing like it does. The file is as you read it; search others with Grep." in far
     assert "again" not in near + far
+
+
+def test_a_tool_is_called_under_rules_in_one_line() -> None:
+    @tool
+    async def greet(name: str) -> str:
+        """Greet."""
+        return f"Hello, {name}."
+
+    assert call_sync(greet, name="Ada").result.text == "Hello, Ada."
+    assert call_sync(greet, CallRules(deny=["greet"]), name="Ada").status.value == "denied"
