@@ -15,10 +15,6 @@ from handrail.providers.client import Provider
 DEFAULT = "conversation"
 
 
-class CassetteWarning(UserWarning):
-    """What is replayed was recorded with another system prompt, other tools or other options."""
-
-
 class TestCassette:
     """
     A transport that records to, or replays from, the file of one test.

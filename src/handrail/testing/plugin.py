@@ -71,7 +71,7 @@ def cassette(request: pytest.FixtureRequest) -> "Iterator[cassettes.TestCassette
     failed = request.node.stash.get(FAILED, False)
     tape.end(keep=not failed)
     for change in tape.changes:
-        warnings.warn(f"{change} To record: {_command(request)}", cassettes.CassetteWarning, stacklevel=1)
+        warnings.warn(f"{change} To record: {_command(request)}", UserWarning, stacklevel=1)
     if tape.misses and not failed:
         pytest.fail(f"{tape.misses[0]}\nTo record: {_command(request)}", pytrace=False)
 
