@@ -13,6 +13,10 @@ from tests.forked import program, unmeasured
 
 from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.errors import CassetteMissError
+from handrail.http.client import HttpClient
+from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, session_normalizer
+from handrail.providers.cassette.record import Recorder
 from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.testing import CallRules, ScriptedModel, call_sync
 from handrail.testing.model_server import ModelServer, Reply
@@ -54,7 +58,7 @@ async def record(replies: Sequence[Reply], folder: Path, home: Path, tape: Path)
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    for age, name in enumerate(("new.py", "older.py", "oldest.py")):
+    for age, name in enumerate(("oldest.py", "older.py", "new.py")):
         (folder / name).write_text(f"print({name!r})\n")
         os.utime(folder / name, (1_000_000_000 - age, 1_000_000_000 - age))
     return folder
@@ -67,7 +71,7 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
     tape = tmp_path / "run.jsonl"
     recorded = await record([LOOK, DONE], project, tmp_path / "home", tape)
     copy = Path(shutil.copytree(project, tmp_path / "elsewhere" / "copy", copy_function=shutil.copyfile))
-    os.utime(copy / "oldest.py")
+    os.utime(copy / "new.py")
     replay = ("-p", "How many files are there?", "--replay", str(tape))
 
     plain = handrail(copy, tmp_path / "other-home", *replay)
@@ -134,6 +138,34 @@ async def test_a_provider_brings_the_name_of_its_model_into_request_price_and_wi
     assert server.requests[0].body["model"] == agent.model == "gpt-4.1"
     assert answer.dollars
     assert window == 1_000_000
+
+
+@pytest.mark.anyio
+async def test_an_agent_on_a_tape_asks_for_the_recorded_model_and_sorts_files_by_name(
+    project: Path, tmp_path: Path
+) -> None:
+    tape, normalizer = tmp_path / "run.jsonl", session_normalizer(project, {})
+    async with ModelServer([LOOK, DONE]) as server:
+        choice = choose(ModelOptions(model="claude-opus-4-6", base_url=server.url, provider="anthropic"), {})
+        recorded = open_provider(choice, {}, Recorder(HttpClient({}), tape, normalizer))
+        async with Agent(recorded, cwd=project, env={}) as agent:
+            await agent.ask("How many?")
+        await recorded.aclose()
+    listed = server.requests[1].body["messages"][-1]["content"][0]["content"]
+    os.utime(project / "older.py")
+
+    def replayed(model: str = "") -> Agent[None]:
+        replayer = open_replayer(tape, normalizer)
+        return Agent(open_replayed_provider(replayer, ModelOptions(model=model)), cwd=project, env={})
+
+    async with replayed() as agent:
+        answer = await agent.ask("How many?")
+    async with replayed("claude-haiku-4-5") as other:
+        with pytest.raises(CassetteMissError, match="Recorded was the model 'claude-opus-4-6'"):
+            await other.ask("How many?")
+
+    assert listed == "new.py\nolder.py\noldest.py"
+    assert (agent.model, answer.text) == ("claude-opus-4-6", "There are three.")
 
 
 def test_an_agent_with_a_session_that_is_never_asked_leaves_no_file(tmp_path: Path) -> None:
