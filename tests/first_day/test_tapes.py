@@ -48,9 +48,10 @@ def handrail(folder: Path, home: Path, *arguments: str, **more: str) -> subproce
     )
 
 
-async def record(replies: Sequence[Reply], folder: Path, home: Path, tape: Path) -> subprocess.CompletedProcess[str]:
-    arguments = ("-p", "How many files are there?", "--record", str(tape))
+async def record(replies: Sequence[Reply], folder: Path, tape: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    arguments = ("-p", "How many files are there?", "--record", str(tape), *flags)
     async with ModelServer(replies) as server:
+        home = tape.parent / "home"
         return await asyncio.to_thread(handrail, folder, home, *arguments, ANTHROPIC_BASE_URL=server.url)
 
 
@@ -69,7 +70,7 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
     project: Path, tmp_path: Path
 ) -> None:
     tape = tmp_path / "run.jsonl"
-    recorded = await record([LOOK, DONE], project, tmp_path / "home", tape)
+    recorded = await record([LOOK, DONE], project, tape)
     copy = Path(shutil.copytree(project, tmp_path / "elsewhere" / "copy", copy_function=shutil.copyfile))
     os.utime(copy / "new.py")
     replay = ("-p", "How many files are there?", "--replay", str(tape))
@@ -92,12 +93,21 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
 
 
 @pytest.mark.anyio
-async def test_a_failed_run_does_not_replace_a_good_tape(project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("last", "flags", "problem"),
+    [
+        pytest.param(Reply(status=400, error="no"), (), "recording 2: status 400", id="the model refuses"),
+        pytest.param(DONE, ("--max-turns", "1"), "recording 1: it is the last one", id="a limit is reached"),
+    ],
+)
+async def test_a_failed_run_does_not_replace_a_good_tape(
+    project: Path, tmp_path: Path, last: Reply, flags: Sequence[str], problem: str
+) -> None:
     tape = tmp_path / "run.jsonl"
-    await record([LOOK, DONE], project, tmp_path / "home", tape)
+    await record([LOOK, DONE], project, tape)
     good = tape.read_bytes()
 
-    failed = await record([LOOK, Reply(status=400, error="no")], project, tmp_path / "home", tape)
+    failed = await record([LOOK, last], project, tape, *flags)
 
     assert failed.returncode == 1
     assert tape.read_bytes() == good
@@ -105,14 +115,14 @@ async def test_a_failed_run_does_not_replace_a_good_tape(project: Path, tmp_path
     shown = handrail(project, tmp_path, "cassette", "check", str(tape), str(tmp_path / "run.failed.jsonl"))
     assert shown.returncode == 1
     assert shown.stdout == f"{tape}: good (2 recordings)\n"
-    assert "run.failed.jsonl: recording 2: status 400" in shown.stderr
+    assert f"run.failed.jsonl: {problem}" in shown.stderr
 
 
 @pytest.mark.anyio
 async def test_a_tape_can_be_looked_at_and_compared(project: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    await record([LOOK, DONE], project, tmp_path / "home", first)
-    await record([LOOK, Reply((Text("There are four."),))], project, tmp_path / "home", second)
+    await record([LOOK, DONE], project, first)
+    await record([LOOK, Reply((Text("There are four."),))], project, second)
 
     shown = handrail(project, tmp_path, "cassette", "show", str(first))
     whole = json.loads(handrail(project, tmp_path, "cassette", "show", str(first), "2", "--json").stdout)
