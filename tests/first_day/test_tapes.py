@@ -85,7 +85,7 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
     assert (recorded.returncode, recorded.stdout) == (0, "There are three.\n")
     assert (plain.returncode, plain.stdout, plain.stderr) == (0, "There are three.\n", "")
     assert (changed.returncode, changed.stdout) == (0, "There are three.\n")
-    assert "was recorded with something else: the system prompt." in changed.stderr
+    assert "was recorded, this has changed: the system prompt." in changed.stderr
     assert exact.returncode == 1
     assert "with match=conversation it would be answered" in exact.stderr
     assert other.returncode == 1

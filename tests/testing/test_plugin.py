@@ -148,8 +148,8 @@ def test_two(cassette):
     code, output = run(tmp_path, "-W", "default")
 
     assert "1 failed, 1 passed, 1 warning" in output
-    assert "UserWarning: The cassette" in output
-    assert "recorded with something else: the system prompt" in output
+    assert "UserWarning: Since the cassette" in output
+    assert "was recorded, this has changed: the system prompt" in output
     assert "with match=conversation it would be answered" in output
 
 

@@ -53,7 +53,7 @@ CHANGED: list[Any] = [
     pytest.param(
         {"tools": (tool("Read", "Reads well."), tool("New", "Comes."))},
         "conversation",
-        ["the text of the tool Read", "a new tool New", "a tool that is gone Old"],
+        ["the text of the tool Read", "the tool New is new", "the tool Old is gone"],
         id="tools",
     ),
     pytest.param(

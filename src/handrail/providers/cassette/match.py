@@ -79,12 +79,14 @@ def changes(recorded: Canonical, asked: Canonical) -> list[str]:
 
 def _tool_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     changed = [name for name in before if name in now and before[name] != now[name]]
+    new = [name for name in now if name not in before]
+    gone = [name for name in before if name not in now]
     kinds = (
-        ("the text of the tool", "the texts of the tools", changed),
-        ("a new tool", "new tools", [name for name in now if name not in before]),
-        ("a tool that is gone", "tools that are gone", [name for name in before if name not in now]),
+        (changed, "the text of the tool {}", "the texts of the tools {}"),
+        (new, "the tool {} is new", "the tools {} are new"),
+        (gone, "the tool {} is gone", "the tools {} are gone"),
     )
-    return [f"{one if len(names) == 1 else many} {_list(names)}" for one, many, names in kinds if names]
+    return [(one if len(names) == 1 else many).format(_list(names)) for names, one, many in kinds if names]
 
 
 def _result_changes(recorded: Canonical, asked: Canonical) -> list[str]:

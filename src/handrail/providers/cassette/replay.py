@@ -90,8 +90,8 @@ class Replayer:
         if news:
             self._changes.update(news)
             self._on_warning(
-                f"The cassette {self.cassette.path} was recorded with something else: {'; '.join(news)}. The recorded "
-                "answers are used all the same. Record it again to be sure, or have this refused with match=exact."
+                f"Since the cassette {self.cassette.path} was recorded, this has changed: {'; '.join(news)}. The "
+                "recorded answers are used all the same. Record it again, or have this refused with match=exact."
             )
         return recording
 
