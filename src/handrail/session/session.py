@@ -13,6 +13,7 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
+from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.providers.cost import price_table
@@ -21,7 +22,6 @@ from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.models import ChosenModel, SessionModel
-from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
@@ -58,7 +58,7 @@ class Session:
     choose_model: Callable[[str], ChosenModel]
     """Opens another model by its name."""
     services: Callable[[], ToolServices]
-    hooks: SessionHooks
+    hooks: Hooks
     context: SessionContext | None
     agents: "subagents.Subagents"
     servers: "mcp_servers.Servers | None"
