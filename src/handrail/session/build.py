@@ -36,6 +36,7 @@ from handrail.session.parts import ConversationSpec, SharedParts, open_conversat
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.slash_files import find_commands
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
@@ -50,13 +51,12 @@ from handrail.transcripts.writer import new_id
 if TYPE_CHECKING:
     from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, slash_files, with_agent
+    from handrail.session import mcp_servers, with_agent
     from handrail.session import services as session_services
 else:
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
-    slash_files = lazy("handrail.session.slash_files")
     structured = lazy("handrail.loop.structured")
     with_agent = lazy("handrail.session.with_agent")
 
@@ -263,7 +263,7 @@ def _run_options(
     """What tools may know of the session."""
 
     def commands() -> dict[str, str]:
-        found = slash_files.find_commands(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
+        found = find_commands(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
         return {name: each.description for name, each in found.items()}
 
     return RunOptions(
