@@ -121,5 +121,5 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 def _until(date: str, now: float) -> float | None:
     try:
         return max(0.0, email_utils.parsedate_to_datetime(date).timestamp() - now)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -23,7 +23,7 @@ from handrail.conversation.request import Request
 from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.openai_chat_reader import REASONING_FIELDS, ChatReader
 from handrail.providers.quirks import Quirks
-from handrail.providers.wire import dump
+from handrail.providers.wire import dump, string
 
 EFFORTS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "xhigh"}
 
@@ -112,7 +112,7 @@ class ChatWriter:
             details = [detail for raw in raws for detail in raw.get("reasoning_details", ())]
             return {"reasoning_details": details} if details else {}
         for field in REASONING_FIELDS:
-            text = "".join(raw[field] for raw in raws if field in raw)
+            text = "".join(string(raw.get(field)) for raw in raws)
             if text:
                 return {field: text}
         return {}

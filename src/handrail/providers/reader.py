@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolUse
+from handrail.conversation.blocks import UNKNOWN, AssistantBlock, BrokenToolUse, ServerBlock, Text, Thinking, ToolUse
 from handrail.conversation.stream import (
     BlockEnd,
     BlockKind,
@@ -21,7 +21,7 @@ from handrail.conversation.stream import (
 from handrail.errors import EventTooLargeError
 from handrail.http.sse import EventReader
 from handrail.providers.failures import broken, from_payload
-from handrail.providers.wire import arguments, whole_characters
+from handrail.providers.wire import arguments, sound, whole_characters
 
 MAX_ANSWER = 256 * 1024 * 1024
 CUT_REASONS = frozenset({"max_tokens", "length", "model_context_window_exceeded", "incomplete", "model_length"})
@@ -79,6 +79,7 @@ class AnswerReader:
         self._sniffed = False
         self._size = 0
         self._slots = 0
+        self._blocks: list[Block] = []
         self._started = False
         self.set_up()
 
@@ -140,11 +141,14 @@ class AnswerReader:
         """A new block in the next slot."""
         block = Block(self._slots, kind, call_id, name)
         self._slots += 1
+        self._blocks.append(block)
         self.out.append(BlockStart(block.slot, kind, call_id, name))
         return block
 
     def add(self, block: Block, text: str) -> None:
-        """More of a block's text or arguments."""
+        """More of a block's text or arguments; what comes after its end is passed over."""
+        if block.ended:
+            return
         if not text.isascii() or block.half:
             text = block.half + text
             block.half = ""
@@ -181,16 +185,28 @@ class AnswerReader:
             self.close(block, BrokenToolUse(call_id, block.name, raw, problem))
         else:
             self.announced = True
-            self.close(block, ToolUse(call_id, block.name, given, block.extra))
+            self.close(block, ToolUse(call_id, block.name, given, sound(block.extra)))
+
+    def close_server(self, block: Block, raw: Mapping[str, Any]) -> None:
+        """A block of a kind that only the provider understands is complete."""
+        kind = raw.get("type")
+        kind = kind if isinstance(kind, str) and kind else UNKNOWN
+        self.close(block, ServerBlock(kind, {**sound(raw), "type": kind}))
+
+    def close_thinking(self, block: Block, text: str, raw: Mapping[str, Any]) -> None:
+        """A thought is complete; `raw` is what the provider wants to see again."""
+        self.close(block, Thinking(text, sound(raw)))
 
     def usage(self, usage: Usage) -> None:
         """The newest counts."""
         self.out.append(UsageUpdate(usage))
 
     def finish(self, stop_reason: str, detail: str = "") -> None:
-        """The answer is whole."""
+        """The answer is whole. Blocks whose end never came end with it."""
         if not self.done:
             self.start("", "")
+            for block in self._blocks:
+                self._close_open(block)
             self.done = True
             self.out.append(MessageEnd(stop_reason, detail))
 
@@ -199,6 +215,16 @@ class AnswerReader:
         if not self.done:
             self.done = True
             self.out.append(failure)
+
+    def _close_open(self, block: Block) -> None:
+        if block.kind == "text":
+            self.close_text(block)
+        elif block.kind == "thinking":
+            self.close_thinking(block, block.text, {})
+        elif block.kind == "tool_use":
+            self.close_call(block, "the answer ended before the call was complete")
+        else:
+            self.close_server(block, block.raw)
 
     def _unique(self, call_id: str) -> str:
         # results are matched by id, so two calls of a conversation must never share one
