@@ -104,13 +104,26 @@ class MessageEnd:
 
 @record
 class StreamFailure:
-    """The answer broke off or never came. `retryable` says whether a retry can help."""
+    """
+    The answer broke off or never came. `retryable` says whether a retry can help.
+
+    `asked` tells people what was asked where, and `hint` what they can try next; both may be empty.
+    """
 
     kind: str
     message: str
     retryable: bool
     status: int | None = None
     retry_after: float | None = None
+    asked: str = ""
+    hint: str = ""
+
+    @property
+    def report(self) -> str:
+        """All of it for people: what happened, where, and the next move."""
+        where = "; ".join(filter(None, (f"status {self.status}" if self.status else "", self.asked)))
+        text = f"{self.message.rstrip('.')} ({where})" if where else self.message
+        return f"{text}. {self.hint}" if self.hint else text
 
 
 @record

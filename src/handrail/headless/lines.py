@@ -16,6 +16,7 @@ from handrail.loop.events import (
     Compacted,
     LoopEvent,
     MessageAdded,
+    Notice,
     QueuedMessageTaken,
     RunEnded,
     RunStarted,
@@ -112,6 +113,8 @@ class Lines:
                 yield system("status", status="compacting" if on else None)
             case Compacted() | StreamRetry() | AnswerDiscarded():
                 yield _incident(event)
+            case Notice(text=text):
+                yield system("informational", text=text)
             case _:
                 yield from self._hook(news_of(event))
 

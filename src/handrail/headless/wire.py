@@ -166,7 +166,7 @@ def failed_result(problem: str, session_id: str = "") -> Line:
 
 def problem_of(event: RunEnded) -> str:
     """What went wrong, in one line; the name of the reason if there is no text."""
-    said = (event.problem, event.failure.message if event.failure else "")
+    said = (event.problem, event.failure.report if event.failure else "")
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 

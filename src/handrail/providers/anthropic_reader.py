@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.conversation.stream import BlockKind, Usage
-from handrail.providers.failures import from_payload
+from handrail.providers.failures import from_foreign, from_payload
 from handrail.providers.reader import CUT_REASONS, AnswerReader, Block
 from handrail.providers.wire import arguments, count, echo, mapping, string, tokens
 
@@ -55,10 +55,13 @@ class AnthropicReader(AnswerReader):
             self.fail(from_payload(payload))
 
     def whole(self, payload: Mapping[str, Any]) -> None:
+        blocks = payload.get("content")
+        if not isinstance(blocks, list):
+            self.fail(from_foreign(payload))
+            return
         self.start(string(payload.get("id")), string(payload.get("model")))
         self._stop = string(payload.get("stop_reason"))
-        blocks = payload.get("content")
-        for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
+        for index, block in enumerate(blocks):
             self._block_start(index, mapping(block))
             self._block_stop(self._open.pop(index))
         self._message_delta({"delta": payload, "usage": payload.get("usage")})

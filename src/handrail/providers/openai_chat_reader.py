@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.conversation.stream import Usage
-from handrail.providers.failures import from_payload
+from handrail.providers.failures import from_foreign, from_payload
 from handrail.providers.openai_calls import CallAssembler
 from handrail.providers.reader import AnswerReader, Block
 from handrail.providers.wire import mapping, string, tokens
@@ -47,7 +47,7 @@ class ChatReader(AnswerReader):
 
     def whole(self, payload: Mapping[str, Any]) -> None:
         if not isinstance(payload.get("choices"), list):
-            self.fail(from_payload(payload))
+            self.fail(from_foreign(payload))
             return
         self.payload("", payload)
         self.end_of_events()

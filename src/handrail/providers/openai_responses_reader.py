@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.conversation.stream import BlockKind
-from handrail.providers.failures import from_payload
+from handrail.providers.failures import from_foreign, from_payload
 from handrail.providers.openai_chat_reader import read_usage
 from handrail.providers.reader import AnswerReader, Block
 from handrail.providers.wire import count, echo, mapping, string
@@ -50,7 +50,7 @@ class ResponsesReader(AnswerReader):
 
     def whole(self, payload: Mapping[str, Any]) -> None:
         if not isinstance(payload.get("output"), list):
-            self.fail(from_payload(payload))
+            self.fail(from_foreign(payload))
             return
         self.start(string(payload.get("id")), string(payload.get("model")))
         if payload.get("status") in {"failed", "cancelled"}:

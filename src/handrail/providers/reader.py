@@ -20,7 +20,7 @@ from handrail.conversation.stream import (
 )
 from handrail.errors import EventTooLargeError
 from handrail.http.sse import EventReader
-from handrail.providers.failures import broken, from_payload
+from handrail.providers.failures import broken, from_page, from_payload
 from handrail.providers.wire import arguments, sound, whole_characters
 
 MAX_ANSWER = 256 * 1024 * 1024
@@ -90,8 +90,11 @@ class AnswerReader:
         self._size += len(data)
         if self._size > MAX_ANSWER:
             self.fail(broken("oversized", f"the answer is over {MAX_ANSWER} bytes"))
-        elif not self._sniffed and self._sniff(data):
-            self._whole = [data]
+        elif not self._sniffed and (first := self._first_character(data)) in b"{[<":
+            if first == b"<":
+                self.fail(from_page(data))
+            else:
+                self._whole = [data]
         elif self._whole is not None:
             self._whole.append(data)
         else:
@@ -237,10 +240,11 @@ class AnswerReader:
         out, self.out = self.out, []
         return out
 
-    def _sniff(self, data: bytes) -> bool:
+    def _first_character(self, data: bytes) -> bytes:
+        """The first character of the answer, which tells JSON and web pages from events."""
         start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
         self._sniffed = bool(start)
-        return start[:1] in {b"{", b"["}
+        return start[:1] or b" "
 
     def _read(self, more: Callable[[], list[tuple[str, str]]]) -> None:
         try:

@@ -161,5 +161,5 @@ class SessionCompactor:
         answer = await side_request(self._model.chosen.model, Request(self._asked, History(messages)))
         self._model.add_usage(answer.model, answer.usage)
         if answer.failure:
-            self._problem = f"The model could not summarise the conversation: {answer.failure.message}"
+            self._problem = f"The model could not summarise the conversation: {answer.failure.report}"
         return "" if answer.failure else answer.text
