@@ -141,6 +141,7 @@ def printers_for(chosen: argparse.Namespace, session: Session, out: PipedText | 
         hook_events=chosen.include_hook_events,
         facts=session.facts,
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
+        window=session.model_facts.window,
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, out or sys.stdout, sys.stderr)]
     if chosen.debug_file:

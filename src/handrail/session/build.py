@@ -28,8 +28,9 @@ from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
 from handrail.session.hook_setup import HookSetup
+from handrail.session.model_facts import model_facts
 from handrail.session.model_options import model_options, thinking_options
-from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
+from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, cost_for, model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
@@ -106,7 +107,14 @@ def _open_parts(base: Foundation) -> Session:
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
     tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
-    model = SessionModel(_choose_model(spec.model, env, tape, host))
+    facts = model_facts(loaded.settings, env)
+
+    def choose(name: str) -> ChosenModel:
+        options = replace(spec.model, model=name or spec.model.model)
+        chosen = _choose_model(options, env, tape, host)
+        return replace(chosen, cost=cost_for(chosen.name, facts.price))
+
+    model = SessionModel(choose(""))
     results = _open_results(settings, transcript)
     own_services = cache(partial(_open_services, settings, session_id, hooks))
 
@@ -136,7 +144,7 @@ def _open_parts(base: Foundation) -> Session:
         results=results,
         scheduling=host.scheduling or scheduling_of(loaded.settings, env),
         features=features_of(loaded.settings, env),
-        compact=SessionCompactor(model, results.folder, automatic=automatic),
+        compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         can_defer=not spec.interactive,
     )
@@ -179,7 +187,8 @@ def _open_parts(base: Foundation) -> Session:
         transcript=transcript,
         id=session_id,
         model=model,
-        choose_model=lambda name: _choose_model(replace(spec.model, model=name or spec.model.model), env, tape, host),
+        model_facts=facts,
+        choose_model=choose,
         services=own_services,
         hooks=hooks,
         context=context,

@@ -125,10 +125,12 @@ def _owner_only(path: str, flags: int) -> int:
 class SessionCompactor:
     """Compacts with the session's own model, on its bill; without `automatic`, only when the user asks for it."""
 
-    def __init__(self, model: SessionModel, folder: Path, *, automatic: bool) -> None:
+    def __init__(
+        self, model: SessionModel, folder: Path, *, automatic: bool, window: Callable[[str], int] = window_of
+    ) -> None:
         self.automatic = automatic
         self._model = model
-        self._compactor = Compactor(self._ask, folder)
+        self._compactor = Compactor(self._ask, folder, window=window)
         self._asked = ""
         self._problem = ""
 

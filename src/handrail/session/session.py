@@ -20,6 +20,7 @@ from handrail.session.background import end_tasks, stop_task
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
+from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel
 from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
@@ -55,6 +56,7 @@ class Session:
     transcript: OpenTranscript | None
     id: str
     model: SessionModel
+    model_facts: ModelFacts
     choose_model: Callable[[str], ChosenModel]
     """Opens another model by its name."""
     services: Callable[[], ToolServices]
@@ -70,7 +72,7 @@ class Session:
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self.usage = SessionUsage(self.conversation)
+        self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
