@@ -87,7 +87,7 @@ class AnthropicWriter:
             output["task_budget"] = {"type": "tokens", "total": request.task_budget}
         if request.effort is not None:
             output["effort"] = "low" if request.effort == "minimal" else request.effort
-        if request.schema is not None:
+        if request.schema is not None and self._quirks.json_schema:
             output["format"] = {"type": "json_schema", "schema": json.loads(request.schema)}
         if output:
             options["output_config"] = output

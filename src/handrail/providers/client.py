@@ -137,6 +137,10 @@ class Provider:
         """The address that requests go to."""
         return join(self.endpoint.base_url, self.api.path)
 
+    def takes_schema(self, model: str) -> bool:
+        """Whether the server is known to hold the model's answers to a JSON Schema."""
+        return quirks_of(self.api.name, self.endpoint.base_url, model).json_schema
+
     async def aclose(self) -> None:
         await self.transport.aclose()
 

@@ -84,14 +84,12 @@ class ChatWriter:
         if request.max_tokens:
             options[quirks.max_tokens_field] = request.max_tokens
         options |= _thinking(request, quirks)
-        if request.schema is not None:
-            options["response_format"] = _format(request.schema) if quirks.json_schema else {"type": "json_object"}
+        if request.schema is not None and quirks.json_schema:
+            options["response_format"] = _format(request.schema)
         return options
 
     def _system(self, request: Request) -> bytes:
         parts = [part for part in request.system if part.strip()]
-        if request.schema is not None and not self._quirks.json_schema:
-            parts.append(f"Answer with JSON that fits this JSON Schema: {request.schema.decode()}")
         return dump({"role": "system", "content": "\n\n".join(parts)}) if parts else b""
 
     def _call(self, call: ToolUse | BrokenToolUse) -> dict[str, Any]:

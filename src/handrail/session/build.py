@@ -50,7 +50,7 @@ from handrail.transcripts.writer import new_id
 if TYPE_CHECKING:
     from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, slash_files, with_agent
+    from handrail.session import mcp_servers, slash_files, structured_output, with_agent
     from handrail.session import services as session_services
 else:
     gates = lazy("handrail.session.gate")
@@ -58,6 +58,7 @@ else:
     session_services = lazy("handrail.session.services")
     slash_files = lazy("handrail.session.slash_files")
     structured = lazy("handrail.loop.structured")
+    structured_output = lazy("handrail.session.structured_output")
     with_agent = lazy("handrail.session.with_agent")
 
 
@@ -158,6 +159,12 @@ def _open_parts(base: Foundation) -> Session:
         open_transcript=open_beside,
     )
     unwanted = unwanted_tools(spec.tools.builtin)
+    # the validator costs start-up time that only its users pay
+    answer = None if spec.output is None else structured.JsonAnswer(spec.output)
+
+    def has_native_format() -> bool:
+        return structured_output.has_native_format(model.chosen)
+
     conversation = open_conversation(
         parts,
         ConversationSpec(
@@ -174,8 +181,8 @@ def _open_parts(base: Foundation) -> Session:
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
-            # the validator costs start-up time that only its users pay
-            structured=None if spec.output is None else structured.JsonAnswer(spec.output),
+            structured=answer,
+            own_tools=() if answer is None else (structured_output.StructuredOutput(answer, has_native_format),),
         ),
         spec.limits,
     )
