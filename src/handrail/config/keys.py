@@ -171,6 +171,12 @@ KEYS = (
     Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
     Key("plansDirectory", TEXT, "Where plans are written. Kept, without effect yet."),
+    Key(
+        "sdkSessionCopy",
+        FLAG,
+        "Whether sessions that an SDK drives are copied to where its own functions look for them (default: yes).",
+        (False,),
+    ),
     Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that unused sessions are kept (default: 30)."),
     Key(
         "skipWebFetchPreflight",

@@ -72,7 +72,7 @@ def from_page(body: bytes) -> StreamFailure:
 def from_foreign(payload: object) -> StreamFailure:
     """The failure that JSON stands for which is no answer of a model."""
     kind, message, _ = _describe(payload)
-    if kind or message:
+    if message or kind in STATUS_OF:
         return from_payload(payload)
     fields = ", ".join(sorted(mapping(payload))[:5]) or "none"
     text = f"the server answered with JSON that is no answer of a model (its fields: {fields[:200]})"

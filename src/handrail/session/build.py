@@ -40,9 +40,9 @@ from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSp
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
 from handrail.session.tools import deferral_of, unwanted_tools
-from handrail.session.transcript import open_transcript
+from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
-from handrail.transcripts.log import Durability
+from handrail.transcripts.log import Durability, Mirror, both_mirrors
 from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
@@ -52,10 +52,12 @@ if TYPE_CHECKING:
     from handrail.session import gate as gates
     from handrail.session import mcp_servers, slash_files, structured_output, with_agent
     from handrail.session import services as session_services
+    from handrail.transcripts import sdk_copy
 else:
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
+    sdk_copy = lazy("handrail.transcripts.sdk_copy")
     slash_files = lazy("handrail.session.slash_files")
     structured = lazy("handrail.loop.structured")
     structured_output = lazy("handrail.session.structured_output")
@@ -77,7 +79,7 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
     redactor = redactor_for(loaded.env, tuple(loaded.settings.get("redact") or ()), servers, spec.model.api_key)
     durability: Durability = "power" if loaded.settings.get("durability") == "power" else "process"
-    store = session_store(loaded.env, redactor, durability, host.mirror)
+    store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
         return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
@@ -85,6 +87,14 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
         raise
+
+
+def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, host: SessionHost) -> Mirror | None:
+    """What gets every record of the transcript besides its file."""
+    if not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
+        return host.mirror
+    copy = sdk_copy.SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
+    return copy if host.mirror is None else both_mirrors(host.mirror, copy)
 
 
 @record

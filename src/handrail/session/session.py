@@ -21,7 +21,7 @@ from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.model_facts import ModelFacts
-from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.models import ChosenModel, SessionModel, cost_for
 from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
@@ -136,6 +136,7 @@ class Session:
 
     async def exchange_model(self, chosen: ChosenModel) -> None:
         """Ask this model from the next prompt on."""
+        chosen = replace(chosen, cost=cost_for(chosen.name, self.model_facts.price))
         self.model.exchange(chosen)
         self.conversation.set_model(chosen)
         if not self.conversation.running:
