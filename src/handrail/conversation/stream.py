@@ -102,6 +102,10 @@ class MessageEnd:
     detail: str = ""
 
 
+NOT_AN_API = "not_an_api"
+"""The kind of failure when the server is none of a model: a web page, or JSON of something else."""
+
+
 @record
 class StreamFailure:
     """

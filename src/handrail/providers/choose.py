@@ -9,21 +9,22 @@ Each provider has a default model, so none must be named. A server with its own 
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from handrail.errors import ProviderSetupError, UrlError
 from handrail.http.urls import HttpTarget, parse_target
 from handrail.lazy import lazy
+from handrail.providers.advice import AskedServer, next_move
 from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.http import client as http_client
     from handrail.http.transport import Transport
-    from handrail.providers import advice, client
+    from handrail.providers import client
     from handrail.providers.api import Api
 else:
-    advice = lazy("handrail.providers.advice")  # only a failure needs it
     client, http_client = lazy("handrail.providers.client"), lazy("handrail.http.client")  # asyncio, TLS: 50 ms
 
 ProviderName: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
@@ -129,7 +130,7 @@ def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport 
         transport,
         fallback_models=choice.fallback_models,
         timeouts=_timeouts(env.get("API_TIMEOUT_MS", "")),
-        advise=lambda failure, model: advice.next_move(choice, env, failure, model),
+        advise=partial(next_move, AskedServer(choice.provider, choice.base_url, choice.key), env),
     )
 
 

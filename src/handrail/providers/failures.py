@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.conversation.stream import StreamFailure
+from handrail.conversation.stream import NOT_AN_API, StreamFailure
 from handrail.lazy import lazy
 from handrail.providers.wire import count, mapping, string
 
@@ -15,7 +15,6 @@ else:
     email_utils = lazy("email.utils")  # 8 ms for a rare form of a header
 
 MAX_MESSAGE = 2_000
-NOT_AN_API = "not_an_api"
 MARKUP = re.compile(r"\s*<(!doctype|\?xml|[a-z][a-z0-9:]*[\s/>])", re.IGNORECASE)
 TITLE = re.compile(r"<(title|message)\b[^>]*>\s*([^<]{1,200}?)\s*<", re.IGNORECASE)
 RETRYABLE_STATUS = frozenset({408, 409, 429, 529})

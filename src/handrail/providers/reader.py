@@ -76,7 +76,7 @@ class AnswerReader:
         self._used: set[str] = set()
         self._sse = EventReader()
         self._whole: list[bytes] | None = None
-        self._sniffed = False
+        self._first = b""
         self._size = 0
         self._slots = 0
         self._blocks: list[Block] = []
@@ -90,14 +90,15 @@ class AnswerReader:
         self._size += len(data)
         if self._size > MAX_ANSWER:
             self.fail(broken("oversized", f"the answer is over {MAX_ANSWER} bytes"))
-        elif not self._sniffed and (first := self._first_character(data)) in b"{[<":
+        elif not self._first and (first := _first_character(data)) in (b"{", b"[", b"<"):
+            self._first = first
+            self._whole = [data]
             if first == b"<":
                 self.fail(from_page(data))
-            else:
-                self._whole = [data]
         elif self._whole is not None:
             self._whole.append(data)
         else:
+            self._first = self._first or _first_character(data)
             self._read(lambda: self._sse.feed(data))
         return self._take()
 
@@ -209,7 +210,7 @@ class AnswerReader:
         if not self.done:
             self.start("", "")
             for block in self._blocks:
-                self._close_open(block)
+                _close_open(self, block)
             self.done = True
             self.out.append(MessageEnd(stop_reason, detail))
 
@@ -218,16 +219,6 @@ class AnswerReader:
         if not self.done:
             self.done = True
             self.out.append(failure)
-
-    def _close_open(self, block: Block) -> None:
-        if block.kind == "text":
-            self.close_text(block)
-        elif block.kind == "thinking":
-            self.close_thinking(block, block.text, {})
-        elif block.kind == "tool_use":
-            self.close_call(block, "the answer ended before the call was complete")
-        else:
-            self.close_server(block, block.raw)
 
     def _unique(self, call_id: str) -> str:
         # results are matched by id, so two calls of a conversation must never share one
@@ -239,12 +230,6 @@ class AnswerReader:
     def _take(self) -> list[StreamEvent]:
         out, self.out = self.out, []
         return out
-
-    def _first_character(self, data: bytes) -> bytes:
-        """The first character of the answer, which tells JSON and web pages from events."""
-        start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-        self._sniffed = bool(start)
-        return start[:1] or b" "
 
     def _read(self, more: Callable[[], list[tuple[str, str]]]) -> None:
         try:
@@ -287,3 +272,19 @@ class AnswerReader:
             self.whole(payload)
         else:
             self.fail(from_payload(payload))
+
+
+def _first_character(data: bytes) -> bytes:
+    """The first character of an answer, which tells JSON and web pages from events; empty if there is none yet."""
+    return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+
+
+def _close_open(reader: AnswerReader, block: Block) -> None:
+    if block.kind == "text":
+        reader.close_text(block)
+    elif block.kind == "thinking":
+        reader.close_thinking(block, block.text, {})
+    elif block.kind == "tool_use":
+        reader.close_call(block, "the answer ended before the call was complete")
+    else:
+        reader.close_server(block, block.raw)

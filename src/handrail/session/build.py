@@ -46,21 +46,18 @@ from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
 from handrail.transcripts.log import Durability, Mirror, both_mirrors
 from handrail.transcripts.rebuild import RebuiltTranscript
+from handrail.transcripts.sdk_copy import SdkCopy
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
-    from handrail.loop import structured
     from handrail.session import gate as gates
     from handrail.session import mcp_servers, structured_output, with_agent
     from handrail.session import services as session_services
-    from handrail.transcripts import sdk_copy
 else:
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
-    sdk_copy = lazy("handrail.transcripts.sdk_copy")
-    structured = lazy("handrail.loop.structured")
     structured_output = lazy("handrail.session.structured_output")
     with_agent = lazy("handrail.session.with_agent")
 
@@ -94,7 +91,7 @@ def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings
     """What gets every record of the transcript besides its file."""
     if not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
         return host.mirror
-    copy = sdk_copy.SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
+    copy = SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
     return copy if host.mirror is None else both_mirrors(host.mirror, copy)
 
 
@@ -172,11 +169,7 @@ def _open_parts(base: Foundation) -> Session:
     )
     unwanted = unwanted_tools(spec.tools.builtin)
     # the validator costs start-up time that only its users pay
-    answer = None if spec.output is None else structured.JsonAnswer(spec.output)
-
-    def has_native_format() -> bool:
-        return structured_output.has_native_format(model.chosen)
-
+    structured = None if spec.output is None else structured_output.open_structured(spec.output, model)
     conversation = open_conversation(
         parts,
         ConversationSpec(
@@ -193,8 +186,8 @@ def _open_parts(base: Foundation) -> Session:
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
-            structured=answer,
-            own_tools=() if answer is None else (structured_output.StructuredOutput(answer, has_native_format),),
+            structured=structured[0] if structured else None,
+            own_tools=(structured[1],) if structured else (),
         ),
         spec.limits,
     )

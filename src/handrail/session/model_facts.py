@@ -63,9 +63,7 @@ def model_facts(settings: Any, env: Mapping[str, str]) -> ModelFacts:
     rows: Mapping[str, Mapping[str, Any]] = settings.get("models") or {}
     for name, row in rows.items():
         if any(key in row for key in PRICES.values()) and not {"inputPrice", "outputPrice"} <= {*row}:
-            raise SettingsError(
-                f"models.{name} in the settings has a price for only a part. Give inputPrice and outputPrice."
-            )
+            raise SettingsError(f"models.{name} in the settings lacks a price. Give both inputPrice and outputPrice.")
     return ModelFacts(int(window) if window else None, _price(prices) if prices else None, rows)
 
 

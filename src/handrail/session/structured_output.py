@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import BaseModel
+
 from handrail.conversation.blocks import Json
 from handrail.loop.progress import DATA_TOOL
 from handrail.loop.structured import JsonAnswer
 from handrail.providers.client import Provider
-from handrail.session.models import ChosenModel
+from handrail.session.models import ChosenModel, SessionModel
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
@@ -44,6 +46,12 @@ class StructuredOutput(RawTool):
 
     async def call(self, args: Json, ctx: ToolContext) -> Output:
         return Output(text="The answer was recorded.", data=self._answer.unwrap(args))
+
+
+def open_structured(output: Json | type[BaseModel], model: SessionModel) -> tuple[JsonAnswer, StructuredOutput]:
+    """What checks the answer, and the tool that takes it; HandrailError if the schema cannot be used."""
+    answer = JsonAnswer(output)
+    return answer, StructuredOutput(answer, lambda: has_native_format(model.chosen))
 
 
 def has_native_format(chosen: ChosenModel) -> bool:

@@ -141,7 +141,7 @@ def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "message": {**message, "content": blocks}}
 
 
-def remove(path: Path) -> None:
+def remove_copy(path: Path) -> None:
     """Delete a copy, with those of its sub-agents; a file that is none stays."""
     if not is_copy(path):
         return

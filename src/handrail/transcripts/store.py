@@ -16,12 +16,12 @@ from handrail.lazy import lazy
 from handrail.records import record
 from handrail.transcripts.log import Durability, Log, Mirror, list_folder, read, transcript_files
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
+from handrail.transcripts.sdk_copy import remove_copy
 from handrail.transcripts.writer import TranscriptWriter, new_id
 
 if TYPE_CHECKING:
-    from handrail.transcripts import index, sdk_copy
+    from handrail.transcripts import index
 else:
-    sdk_copy = lazy("handrail.transcripts.sdk_copy")
     index = lazy("handrail.transcripts.index")  # only lists need the database
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
@@ -144,7 +144,7 @@ class TranscriptStore:
             for folder in (path.with_suffix(""), *(other / path.stem for other in self.elsewhere)):
                 remove_tree(folder)
             if self.copies is not None:
-                sdk_copy.remove(self.copies / path.parent.name / path.name)
+                remove_copy(self.copies / path.parent.name / path.name)
         except OSError as error:
             raise SessionError(f"The session {path} cannot be deleted: {error.strerror}.") from error
         finally:
