@@ -3,10 +3,11 @@
 import argparse
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
 from handrail.cli.sessions_arguments import whole
+from handrail.errors import FlagError
 from handrail.lazy import lazy
 from handrail.records import record
 
@@ -34,8 +35,15 @@ class Flags:
     warnings: tuple[str, ...]
 
 
+class RunParser(argparse.ArgumentParser):
+    """Raises FlagError for flags that cannot be used; the caller knows how to tell."""
+
+    def error(self, message: str) -> NoReturn:
+        raise FlagError(message, self.format_usage())
+
+
 def read_flags(arguments: Sequence[str]) -> Flags:
-    """The flags of a run; a value that cannot be right ends the program with exit code 2, as usage errors do."""
+    """The flags of a run; FlagError if a value cannot be right."""
     top = parser()
     chosen, unknown = top.parse_known_args(arguments)
     flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
@@ -68,7 +76,7 @@ def _later(chosen: argparse.Namespace) -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `handrail -p`."""
-    top = argparse.ArgumentParser(
+    top = RunParser(
         prog="handrail",
         usage="handrail -p PROMPT [flags]",
         description="Run an agent without a terminal. What is piped in is added to the prompt.",

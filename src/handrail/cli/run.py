@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING
 
 from handrail.cli.flags import Flags, read_flags
 from handrail.cli.permission_flags import warn
+from handrail.cli.result_guard import ResultGuard
 from handrail.cli.session_flags import session_spec
 from handrail.cli.signals import on_signals
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
-from handrail.errors import HandrailError
+from handrail.errors import ClosedError, FlagError, HandrailError
 from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
+from handrail.headless.pipe import watch_reader
+from handrail.headless.piped_text import PipedText
 from handrail.headless.printer import Printer, printer_for
 from handrail.lazy import lazy
 from handrail.loop.events import RunEnded
@@ -41,34 +44,41 @@ STDIN_PATIENCE = 3.0
 
 
 def run(arguments: Sequence[str]) -> int:
-    """0 = answered, 1 = the run failed or there was no prompt, 2 = bad flags, 130 = interrupted, 143 = terminated."""
-    flags = read_flags(arguments)
-    if flags.chosen.record and flags.chosen.replay:
-        warn("--record and --replay cannot be used together: a replay has nothing new to record.")
-        return USAGE
-    for warning in flags.warnings:
-        warn(warning)
-    if flags.chosen.prompt is None and flags.chosen.output_format == flags.chosen.input_format == "text":
-        warn("the interactive terminal has not come yet. Use -p with a prompt.")
-        return USAGE
-    plain_log()
+    """0 = answered, 1 = it failed, was left or had no prompt, 2 = bad flags; after a signal 128 and its number."""
+    result = ResultGuard(arguments)
     try:
-        with open_debug_file(flags.chosen.debug_file) as flags.chosen.debug_out:
-            return dispatch(flags)
+        return dispatch(arguments, result)
+    except FlagError as error:
+        result.fail(str(error))
+        sys.stderr.write(f"{error.usage}handrail: error: {error}\n")
+        return USAGE
     except HandrailError as error:
+        result.fail(str(error))
         warn(str(error))
         return FAILED
+    except Exception as error:
+        result.fail(f"handrail failed: {type(error).__name__}: {error}. Standard error says more.")
+        raise
 
 
-def dispatch(flags: Flags) -> int:
+def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
     """Serve a program that drives the agent, or work on one prompt."""
-    if flags.chosen.input_format == "stream-json":
-        return asyncio.run(serve_stdio.serve(flags))
-    prompt = prompt_of(flags.chosen)
-    if not prompt and not (flags.chosen.resume or flags.chosen.newest):
-        warn(NO_PROMPT)
-        return FAILED
-    return asyncio.run(answer(flags, prompt))
+    flags = read_flags(arguments)
+    chosen = flags.chosen
+    if chosen.record and chosen.replay:
+        raise FlagError("--record and --replay cannot be used together: a replay has nothing new to record.", "")
+    for warning in flags.warnings:
+        warn(warning)
+    if chosen.prompt is None and chosen.output_format == chosen.input_format == "text":
+        raise FlagError("the interactive terminal has not come yet. Use -p with a prompt.", "")
+    plain_log()
+    with open_debug_file(chosen.debug_file) as chosen.debug_out:
+        if chosen.input_format == "stream-json":
+            return asyncio.run(serve_stdio.serve(flags))
+        prompt = prompt_of(chosen)
+        if not prompt and not (chosen.resume or chosen.newest):
+            raise HandrailError(NO_PROMPT)
+        return asyncio.run(answer(flags, prompt, result))
 
 
 def plain_log() -> None:
@@ -82,14 +92,17 @@ def plain_log() -> None:
         logging.lastResort.setFormatter(Plain())
 
 
-async def answer(flags: Flags, prompt: str) -> int:
+async def answer(flags: Flags, prompt: str, result: ResultGuard) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
     session = open_session(session_spec(chosen), host=SessionHost(on_warning=warn))
-    printers = printers_for(chosen, session)
-    code = on_signals(session.conversation.interrupt)
+    out = PipedText.of(sys.stdout)
+    printers = printers_for(chosen, session, out)
+    code = on_signals(lambda: _stop(session, out))
     ended: RunEnded | None = None
     try:
+        if out is not None:
+            watch_reader(out.descriptor, session.conversation.interrupt)
         message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words
         if not prompt and session.conversation.deferred is None:
             raise HandrailError(NO_PROMPT)
@@ -101,6 +114,12 @@ async def answer(flags: Flags, prompt: str) -> int:
                     printer.on_event(event)
                 if isinstance(event, RunEnded):
                     ended = event
+                    result.is_printed = True
+                if out is not None:
+                    await out.drain()
+    except ClosedError:
+        result.is_printed = True  # it has no reader any more
+        ended = None
     finally:
         await session.aclose()
     if (stopped := code()) is not None:
@@ -108,16 +127,23 @@ async def answer(flags: Flags, prompt: str) -> int:
     return FAILED if ended is None or ended.is_error else 0
 
 
-def printers_for(chosen: argparse.Namespace, session: Session) -> list[Printer]:
-    """The printers of the events of a run."""
+def _stop(session: Session, out: PipedText | None) -> None:
+    session.conversation.interrupt()
+    if out is not None:
+        out.hurry()
+
+
+def printers_for(chosen: argparse.Namespace, session: Session, out: PipedText | None) -> list[Printer]:
+    """The printers of the events of a run; `out` is what they print to, None = the terminal."""
     lines = Lines(
         session.id,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
         facts=session.facts,
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
+        window=session.model_facts.window,
     )
-    printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
+    printers: list[Printer] = [printer_for(chosen.output_format, lines, out or sys.stdout, sys.stderr)]
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
     elif chosen.debug or chosen.verbose:

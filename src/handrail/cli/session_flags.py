@@ -1,6 +1,7 @@
 """Turns the flags of `handrail -p` into the specification of a session."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ else:
     mcp_servers = lazy("handrail.session.mcp_servers")
 
 TASK_BUDGETS = "task-budgets-2026-03-13"
+ENTRYPOINT = "CLAUDE_CODE_ENTRYPOINT"
+"""The variable in which the SDK says that it drives us."""
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
 
@@ -95,6 +98,7 @@ def _transcript_options(chosen: argparse.Namespace) -> TranscriptOptions:
         dropped=chosen.resume_drops_turn,
         name=chosen.name,
         mirrored=chosen.session_mirror,
+        copied=chosen.input_format == "stream-json" and os.environ.get(ENTRYPOINT, "").startswith("sdk"),
     )
 
 

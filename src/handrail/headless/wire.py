@@ -1,7 +1,7 @@
 """Builds JSON lines: blocks, token counts, results, in the format that agent clients already read."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.block_json import OWN, Block, block_value
@@ -112,8 +112,8 @@ def usage(used: Usage) -> Line:
     }
 
 
-def result(event: RunEnded) -> Line:
-    """The one result of a run."""
+def result(event: RunEnded, window: Callable[[str], int] = window_of) -> Line:
+    """The one result of a run; `window` gives the size of a model's window."""
     line: Line = {
         "type": "result",
         "subtype": SUBTYPES.get(event.why, "error_during_execution"),
@@ -126,7 +126,7 @@ def result(event: RunEnded) -> Line:
         "terminal_reason": event.why.value,
         "total_cost_usd": event.dollars,
         "usage": _total(event.spent),
-        "modelUsage": {model: _model_usage(model, spent) for model, spent in event.spent.items()},
+        "modelUsage": {model: _model_usage(spent, window(model)) for model, spent in event.spent.items()},
         "permission_denials": [
             {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": jsonable(d.use.input)}
             for d in event.denials
@@ -166,7 +166,7 @@ def failed_result(problem: str, session_id: str = "") -> Line:
 
 def problem_of(event: RunEnded) -> str:
     """What went wrong, in one line; the name of the reason if there is no text."""
-    said = (event.problem, event.failure.message if event.failure else "")
+    said = (event.problem, event.failure.report if event.failure else "")
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 
@@ -180,7 +180,7 @@ def _total(spent: Mapping[str, ModelUsage]) -> Line:
     }
 
 
-def _model_usage(model: str, spent: ModelUsage) -> Line:
+def _model_usage(spent: ModelUsage, window: int) -> Line:
     return {
         "inputTokens": spent.input_tokens,
         "outputTokens": spent.output_tokens,
@@ -188,7 +188,7 @@ def _model_usage(model: str, spent: ModelUsage) -> Line:
         "cacheCreationInputTokens": spent.cache_write_tokens,
         "webSearchRequests": 0,
         "costUSD": spent.dollars,
-        "contextWindow": window_of(model),
+        "contextWindow": window,
     }
 
 

@@ -184,7 +184,7 @@ class AgentLoop:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
         self._clock = RunClock(config.limits)
-        names = tuple(tool.name for tool in conversation.catalog.pool.active)
+        names = tuple(tool.name for tool in conversation.catalog.pool.listed)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
         if config.hooks is None or self._instructions is not None:
             return ()

@@ -40,7 +40,7 @@ SYNTHETIC = "<synthetic>"
 
 @record
 class RunStarted:
-    """A prompt was accepted; no request has been sent yet."""
+    """A prompt was accepted; no request has been sent yet. `tools` are all of the run, also those held back."""
 
     prompt: UserMessage
     model: str

@@ -1,5 +1,7 @@
 """The progress of a run: the text of its last answer, refused calls, problems, and usage."""
 
+import json
+
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.loop.events import Denial, RunEnded
@@ -11,6 +13,8 @@ from handrail.loop.turn import Attempt
 from handrail.loop.usage import UsageMeter
 from handrail.tools.outcome import Status
 
+DATA_TOOL = "StructuredOutput"
+"""The tool that takes the answer as data; a successful call of it ends the run."""
 CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
 """After these an answer goes on where the one before it stopped."""
 
@@ -30,6 +34,8 @@ class RunProgress:
         self._denials: list[Denial] = []
         self._last: AssistantMessage | None = None
         self._structured: object = None
+        self._data: tuple[object] | None = None
+        """The answer that the model gave as the input of StructuredOutput."""
 
     def add_usage(self, attempt: Attempt) -> None:
         """Count the usage of an attempt and of side requests."""
@@ -49,6 +55,8 @@ class RunProgress:
                 self.usage.add(model, usage)
             if outcome.status is Status.DENIED and outcome.decision:
                 self._denials.append(Denial(outcome.use, outcome.decision.reason))
+            if self._config.structured and outcome.use.name == DATA_TOOL and outcome.status is Status.OK:
+                self._data = (outcome.output.data if outcome.output else None,)
         self.guard = self.guard.after(attempt.outcomes)
         self.failure = attempt.failure
         if attempt.answer:
@@ -68,11 +76,12 @@ class RunProgress:
         if stopped_by is None and attempt.deferred_call is not None:
             stopped_by = Why.TOOL_DEFERRED
         has_calls = bool(attempt.outcomes)
-        is_final = answer is not None and not has_calls and stopped_by is None
+        has_data = self._data is not None and all(o.status is Status.OK for o in attempt.outcomes)
+        is_final = answer is not None and (has_data or not has_calls) and stopped_by is None
         return TurnResult(
             has_answer=answer is not None,
-            has_calls=has_calls,
-            is_empty=answer is not None and is_empty(answer.content),
+            has_calls=has_calls and not has_data,
+            is_empty=answer is not None and is_empty(answer.content) and not has_data,
             stop_reason=answer.stop_reason if answer else "",
             stopped_by=stopped_by,
             has_failed=attempt.failure is not None,
@@ -85,7 +94,12 @@ class RunProgress:
     def _check_structured(self) -> bool:
         if self._config.structured is None:
             return True
-        self._structured, self.problem = self._config.structured.check(self.text)
+        if self._data is None:
+            self._structured, self.problem = self._config.structured.check(self.text)
+        else:
+            [data] = self._data
+            self._structured, self.problem = self._config.structured.check_value(data)
+            self.text = self.text or json.dumps(data, ensure_ascii=False)
         return not self.problem
 
     def run_ended(self, state: RunState, seconds: float) -> RunEnded:

@@ -55,8 +55,7 @@ def answer_of(ended: RunEnded) -> Answer[Any]:
         return Answer(ended.text, ended.structured, ended.dollars, ended.turns, ended)
     details = [ended.problem]
     if ended.failure:
-        status = f" (status {ended.failure.status})" if ended.failure.status else ""
-        details.append(f"{ended.failure.message}{status}")
+        details.append(ended.failure.report)
     why = ": ".join([WHAT_HAPPENED[ended.why], *filter(None, details)])
     raise RunError(
         f"The prompt was not answered, because {why.rstrip('.')}. The conversation can go on from here.", ended

@@ -30,8 +30,17 @@ from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
 from handrail.session.hooks import env_file, follow_settings, open_hooks
+from handrail.session.model_facts import model_facts
 from handrail.session.model_options import model_options, thinking_options
-from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, is_taped, model_by_object
+from handrail.session.models import (
+    ChosenModel,
+    SessionModel,
+    Tape,
+    choose_model,
+    cost_for,
+    is_taped,
+    model_by_object,
+)
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
@@ -41,23 +50,23 @@ from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSp
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
 from handrail.session.tools import deferral_of, unwanted_tools
-from handrail.session.transcript import open_transcript
+from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
-from handrail.transcripts.log import Durability
+from handrail.transcripts.log import Durability, Mirror, both_mirrors
 from handrail.transcripts.rebuild import RebuiltTranscript
+from handrail.transcripts.sdk_copy import SdkCopy
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
-    from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, with_agent
+    from handrail.session import mcp_servers, structured_output, with_agent
     from handrail.session import services as session_services
 else:
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
-    structured = lazy("handrail.loop.structured")
+    structured_output = lazy("handrail.session.structured_output")
     with_agent = lazy("handrail.session.with_agent")
 
 
@@ -76,7 +85,7 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
     redactor = redactor_for(loaded.env, tuple(loaded.settings.get("redact") or ()), servers, spec.model.api_key)
     durability: Durability = "power" if loaded.settings.get("durability") == "power" else "process"
-    store = session_store(loaded.env, redactor, durability, host.mirror)
+    store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
         return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
@@ -84,6 +93,14 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
         raise
+
+
+def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, host: SessionHost) -> Mirror | None:
+    """What gets every record of the transcript besides its file."""
+    if not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
+        return host.mirror
+    copy = SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
+    return copy if host.mirror is None else both_mirrors(host.mirror, copy)
 
 
 @record
@@ -108,7 +125,14 @@ def _open_parts(base: Foundation) -> Session:
     call_hooks = CallHooks(hooks)
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
     tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
-    model = SessionModel(_choose_model(spec.model, env, tape, host))
+    facts = model_facts(loaded.settings, env)
+
+    def choose(name: str) -> ChosenModel:
+        options = replace(spec.model, model=name or spec.model.model)
+        chosen = _choose_model(options, env, tape, host)
+        return replace(chosen, cost=cost_for(chosen.name, facts.price))
+
+    model = SessionModel(choose(""))
     results = _open_results(settings, transcript)
     by_name = is_taped(model.chosen.model)
     own_services = cache(partial(_open_services, settings, session_id, hooks, sorts_by_name=by_name))
@@ -139,7 +163,7 @@ def _open_parts(base: Foundation) -> Session:
         results=results,
         scheduling=host.scheduling or scheduling_of(loaded.settings, env),
         features=features_of(loaded.settings, env),
-        compact=SessionCompactor(model, results.folder, automatic=automatic),
+        compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         can_defer=not spec.interactive,
     )
@@ -153,6 +177,8 @@ def _open_parts(base: Foundation) -> Session:
         open_transcript=open_beside,
     )
     unwanted = unwanted_tools(spec.tools.builtin)
+    # the validator costs start-up time that only its users pay
+    structured = None if spec.output is None else structured_output.open_structured(spec.output, model)
     conversation = open_conversation(
         parts,
         ConversationSpec(
@@ -169,8 +195,8 @@ def _open_parts(base: Foundation) -> Session:
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
-            # the validator costs start-up time that only its users pay
-            structured=None if spec.output is None else structured.JsonAnswer(spec.output),
+            structured=structured[0] if structured else None,
+            own_tools=(structured[1],) if structured else (),
         ),
         spec.limits,
     )
@@ -182,7 +208,8 @@ def _open_parts(base: Foundation) -> Session:
         transcript=transcript,
         id=session_id,
         model=model,
-        choose_model=lambda name: _choose_model(replace(spec.model, model=name or spec.model.model), env, tape, host),
+        model_facts=facts,
+        choose_model=choose,
         services=own_services,
         hooks=hooks,
         context=context,

@@ -15,7 +15,7 @@ from handrail.loop.run_config import Model, Stream
 from handrail.loop.usage import Cost
 from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.providers.client import Provider
-from handrail.providers.cost import cost_of, price_of
+from handrail.providers.cost import Price, cost_of, price_of
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def model_by_object(model: Streaming, name: str = "") -> ChosenModel:
     return ChosenModel(model if plain else OneWay(model), name, cost_for(name), _close_nothing)  # type: ignore[arg-type]  # seen above
 
 
-def cost_for(asked: str) -> Cost:
+def cost_for(asked: str, price_of: Callable[[str], Price | None] = price_of) -> Cost:
     """Prices by the name in the answer, else by the name that was asked for."""
 
     @cache
