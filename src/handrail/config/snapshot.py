@@ -44,15 +44,17 @@ class Settings:
     items: "tuple[TrustItem, ...]" = ()
     """The items that need trust, whether they have it or not."""
     trust: str = UNTRUSTED
-    """trusted, untrusted or changed; untrusted also when nothing needs trust."""
+    """trusted, untrusted or changed, the weakest of all folders; untrusted also when nothing needs trust."""
+    trust_by_folder: Mapping[str, str] = field(default_factory=dict)
+    """The same of each folder that brings something that needs trust."""
     doubtful: bool = False
     """It is unknown what some file forbids, so nothing is widened."""
     servers: Mapping[str, Any] = field(default_factory=dict)
     """The servers of `.mcp.json` that are trusted or approved."""
     named: "Layer | None" = None
     """All servers of `.mcp.json`."""
-    agreed: "TrustRecord | None" = None
-    """The items that --trust covers."""
+    agreed: "Mapping[str, TrustRecord]" = field(default_factory=dict)
+    """By folder, the items that --trust covers."""
 
     def get(self, *path: str) -> Any:
         """The merged value at the end of a path, or None."""

@@ -174,7 +174,8 @@ def is_available(mode: str, availability: ModeAvailability) -> bool:
 
 def _build_index(policy: Policy) -> Policy:
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
-    index = {kind: RuleIndex([r for r in policy.rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
+    rules = (*policy.rules, *(rule for problem in policy.problems for rule in problem.meant))
+    index = {kind: RuleIndex([r for r in rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
     prefixes = _beginnings(policy.working_dirs)
     return replace(
         policy,
