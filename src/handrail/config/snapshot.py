@@ -10,6 +10,7 @@ from handrail.records import record
 if TYPE_CHECKING:
     from handrail.config.document import SettingsDocument
     from handrail.config.needs_trust import TrustItem
+    from handrail.config.places import SettingsFile
     from handrail.config.trust import TrustRecord
 
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
@@ -55,6 +56,11 @@ class Settings:
     """All servers of `.mcp.json`."""
     agreed: "Mapping[str, TrustRecord]" = field(default_factory=dict)
     """By folder, the items that --trust covers."""
+
+    @property
+    def files(self) -> "tuple[SettingsFile, ...]":
+        """The files that count, the highest first; those of the project from the working folder upwards."""
+        return tuple(layer.document.file for layer in self.layers)
 
     def get(self, *path: str) -> Any:
         """The merged value at the end of a path, or None."""

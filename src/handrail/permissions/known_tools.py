@@ -102,7 +102,7 @@ def _possible_tools(name: str, tools: frozenset[str]) -> tuple[str, ...]:
         return SYNONYMS[plain]
     if plain.startswith("mcp"):
         return (ANY_MCP,)
-    near = get_close_matches(plain, by_plain, n=5, cutoff=0.75)
+    near = [each for each in get_close_matches(plain, by_plain, n=8, cutoff=0.75) if abs(len(each) - len(plain)) <= 2]
     if not near and plain.endswith("tool"):
         return _possible_tools(plain.removesuffix("tool"), tools)
     return tuple(known for each in near for known in by_plain[each])

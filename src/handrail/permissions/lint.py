@@ -12,10 +12,13 @@ from handrail.permissions.wide_rules import wide_command, wide_content, wide_too
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 
+REMARKS = ("shadowed", "wide")
+"""The kinds of findings about rules that work as they are written."""
+
 
 @record
 class RuleFinding:
-    """One remark about a rule: `kind` is malformed, never, shadowed, wide or mistake."""
+    """One remark about a rule: `kind` is malformed, misplaced, never, shadowed, wide or mistake."""
 
     kind: str
     rule: str

@@ -24,10 +24,9 @@ def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
 
 
 def all_matches(case: Case) -> tuple[Rule, ...]:
-    """Every rule that matches: deny, ask, then allow."""
-    return tuple(
-        rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching_rules(case, kind)
-    )
+    """Every rule that matches as it is written: deny, ask, then allow."""
+    kinds = (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW)
+    return tuple(rule for kind in kinds for rule in matching_rules(case, kind) if not rule.broken)
 
 
 # Deny and ask

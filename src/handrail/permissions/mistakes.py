@@ -44,7 +44,8 @@ def mistakes(rule: Rule, tools: Collection[str]) -> Iterator[RuleProblem]:
     elif rule.tool in NEVER_BY_PATH and not PARAMETER.match(rule.spec):
         family = NEVER_BY_PATH[rule.tool]
         message = f"{rule.tool} takes no path; {family}({rule.spec}) rules all file tools that do this"
-        yield _problem(rule, "never", message, [(family, rule.spec)])
+        told = [each for problem in _path_mistakes(replace(rule, tool=family), rule.spec) for each in problem.meant]
+        yield _problem(rule, "never", message, [(family, rule.spec), *((each.tool, each.spec) for each in told)])
 
 
 def narrowing_mistakes(rules: Iterable[Rule | RuleProblem], tools: Collection[str]) -> list[RuleProblem]:

@@ -57,6 +57,8 @@ class Policy:
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """The settings files that it was made from, as messages name them, the highest first."""
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
     prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The working folders as beginnings of paths that end with a slash."""
@@ -115,6 +117,10 @@ class Policy:
     def with_own(self, folders: Iterable[str]) -> "Policy":
         """These folders of our own records and settings."""
         return replace(self, own=tuple(dict.fromkeys(folders)), version=self.version + 1)
+
+    def with_files(self, files: Iterable[str]) -> "Policy":
+        """Made from these settings files."""
+        return replace(self, files=tuple(files))
 
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""

@@ -77,6 +77,10 @@ class Rule:
         return f"{self.source}: {self.text}"
 
 
+HARMLESS = "It has no effect."
+"""What is said of an allow rule that cannot work."""
+
+
 @record
 class RuleProblem:
     """
@@ -105,7 +109,7 @@ class RuleProblem:
                 rule.tool if rule.spec is None else f"{rule.tool}({rule.spec})" for rule in self.meant
             )
             return f"Until it is corrected, calls of {', '.join(names)} are asked for."
-        return "It has no effect."
+        return HARMLESS
 
 
 def rule_problem(

@@ -16,6 +16,7 @@ from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import Layer, Settings
 from handrail.lazy import lazy
+from handrail.permissions.mistakes import narrowing_mistakes
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.session.caller_names import GUARDING, CallerNames
 from handrail.session.load_settings import HookSection, LoadedSettings
@@ -49,18 +50,17 @@ def source_of(layer: Layer, places: SettingsPlaces, line: int = 0) -> RuleSource
 
 def settings_problems(loaded: LoadedSettings, places: SettingsPlaces, names: CallerNames) -> list[RuleProblem]:
     """What is misplaced in settings files, and matchers of hooks that fit no tool."""
-    found = [problem for layer in loaded.settings.layers for problem in misplaced_rules(layer, places)]
+    found = [problem for layer in loaded.settings.layers for problem in misplaced_rules(layer, places, names)]
     found += hook_problems(loaded, places, names)
-    for text in names.matchers:
-        if problem := matcher_check.matcher_problem(text, "the matcher", RuleSource("callback"), names.tools):
-            found.append(problem)
-    return found
+    given = RuleSource("hooks of the program")
+    own = [matcher_check.matcher_problem(text, f"{GUARDING} matcher", given, names.tools) for text in names.matchers]
+    return found + [problem for problem in own if problem is not None]
 
 
 # Rules where no rules are looked for
 
 
-def misplaced_rules(layer: Layer, places: SettingsPlaces) -> Iterator[RuleProblem]:
+def misplaced_rules(layer: Layer, places: SettingsPlaces, names: CallerNames) -> Iterator[RuleProblem]:
     """The rules of a file that stand in the wrong place; what only forbids needs no trust."""
     for path, kind, value in misplaced_lists(layer.document.values):
         message = f"rules of {format_path(path)!r} have no effect; move them to permissions.{kind.value}"
@@ -69,7 +69,7 @@ def misplaced_rules(layer: Layer, places: SettingsPlaces) -> Iterator[RuleProble
             line = layer.document.line((*path, at) if isinstance(value, list) else path)
             source = source_of(layer, places, line)
             if isinstance(text, str):
-                yield _misplaced(parse_rule(text, kind, source), kind, message)
+                yield _misplaced(parse_rule(text, kind, source), kind, message, names)
             else:
                 broad = kind is not Behaviour.ALLOW
                 yield RuleProblem(format_path(path), source, message, kind, "misplaced", broad=broad)
@@ -92,12 +92,16 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalpha())
 
 
-def _misplaced(rule: Rule | RuleProblem, kind: Behaviour, message: str) -> RuleProblem:
+def _misplaced(rule: Rule | RuleProblem, kind: Behaviour, message: str, names: CallerNames) -> RuleProblem:
     if isinstance(rule, RuleProblem):
         return replace(rule, message=f"{message}; {rule.message}", kind="misplaced")
-    narrows = kind is not Behaviour.ALLOW
-    meant = (replace(rule, behaviour=Behaviour.ASK, broken=message),) if narrows else ()
-    return RuleProblem(rule.text, rule.source, message, kind, "misplaced", meant)
+    if kind is Behaviour.ALLOW:
+        return RuleProblem(rule.text, rule.source, message, kind, "misplaced")
+    more = narrowing_mistakes([rule], names.tools)  # it may be wrong in itself, too
+    told = "; ".join((message, *(problem.message for problem in more)))
+    meant = (replace(rule, behaviour=Behaviour.ASK, broken=told), *(each for problem in more for each in problem.meant))
+    broad = any(problem.broad for problem in more)
+    return RuleProblem(rule.text, rule.source, told, kind, "misplaced", meant, broad)
 
 
 # Hooks

@@ -30,11 +30,9 @@ def build_policy(
     modes = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
     own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts)
-    return (
-        empty.with_directories(loaded.folders)
-        .with_own(own)
-        .with_rules(rules_and_problems(loaded, given, places, names))
-    )
+    rules = rules_and_problems(loaded, given, places, names)
+    files = [file.shown for file in loaded.settings.files]
+    return empty.with_directories(loaded.folders).with_own(own).with_files(files).with_rules(rules)
 
 
 def hidden_files(policy: Callable[[], Policy]) -> Callable[[str], bool]:

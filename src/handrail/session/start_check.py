@@ -69,8 +69,8 @@ def remarks_note(policy: "Policy", names: CallerNames) -> str:
     if not wide:
         return ""
     shown = ", ".join(wide[:3]) + (" ..." if len(wide) > 3 else "")
-    allow = "allows" if len(wide) == 1 else "allow"
-    return f"{shown} {allow} more than it seems. See: handrail permissions lint"
+    seem = "allows more than it seems to" if len(wide) == 1 else "allow more than they seem to"
+    return f"{shown} {seem}. See: handrail permissions lint"
 
 
 def _find(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, names: CallerNames) -> tuple[str, ...]:

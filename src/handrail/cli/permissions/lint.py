@@ -26,7 +26,8 @@ def run(chosen: argparse.Namespace) -> int:
             place_text = f"{found.source.file}:{found.source.line}" if found.source.file else str(found.source)
             print(plain(f"{place_text}: {found.kind}: {found.rule}: {found.message}"))
     if not chosen.json:
-        print(f"{count_noun(len(policy.rules) + len(policy.problems), 'rule')}, {count_noun(len(findings), 'remark')}")
+        rules = {(rule.text, rule.source) for rule in policy.rules} | {(p.text, p.source) for p in policy.problems}
+        print(f"{count_noun(len(rules), 'rule')}, {count_noun(len(findings), 'remark')}")
     return FOUND if findings else CLEAN
 
 
