@@ -60,7 +60,7 @@ def test_the_nearest_file_wins_and_rules_pool(nested: World) -> None:
 
     found = nested.gather()
 
-    assert [file.shown for file in found.files] == [
+    assert [file.shown for file in found.settings_files] == [
         ".handrail/settings.json",
         ".claude/settings.json",
         "../.claude/settings.local.json",
@@ -157,7 +157,7 @@ def test_a_changed_file_of_the_root_counts_in_a_running_session(nested: World) -
 def test_what_the_start_found_is_kept_by_content(nested: World) -> None:
     def notes() -> list[str]:
         told: list[str] = []
-        nested.live(told).check_rules()
+        nested.live(told).check_rules(keep=True)
         return told
 
     def kept() -> list[tuple[str, int]]:

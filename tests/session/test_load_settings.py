@@ -278,10 +278,12 @@ PAYING = """
 import sys
 from pathlib import Path
 from handrail.session.session_settings import open_settings
+from handrail.session.caller_names import NO_NAMES
 from handrail.config.flags import SettingsFlags
 
 root = Path(sys.argv[1])
-live = open_settings(root / "project", {"HOME": str(root / "home")}, root / "state", SettingsFlags(), print)
+env, flags = {"HOME": str(root / "home")}, SettingsFlags()
+live = open_settings(root / "project", env, root / "state", flags, print, names=NO_NAMES)
 live.denies_tool("Read", None)
 print(" ".join(sorted(name for name in sys.modules if name.startswith(("handrail.config.", "handrail.permissions")))))
 """

@@ -58,7 +58,7 @@ class Settings:
     """By folder, the items that --trust covers."""
 
     @property
-    def files(self) -> "tuple[SettingsFile, ...]":
+    def settings_files(self) -> "tuple[SettingsFile, ...]":
         """The files that count, the highest first; those of the project from the working folder upwards."""
         return tuple(layer.document.file for layer in self.layers)
 

@@ -57,7 +57,7 @@ class Policy:
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    settings_files: tuple[str, ...] = ()
     """The settings files that it was made from, as messages name them, the highest first."""
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
     prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
@@ -120,7 +120,7 @@ class Policy:
 
     def with_files(self, files: Iterable[str]) -> "Policy":
         """Made from these settings files."""
-        return replace(self, files=tuple(files))
+        return replace(self, settings_files=tuple(files))
 
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""

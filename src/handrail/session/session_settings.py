@@ -202,13 +202,13 @@ class SessionSettings:
             self._tell(filter(None, [start_check.remarks_note(policy, self.names)]))
         return policy
 
-    def check_rules(self) -> None:
-        """Tell what is wrong with rules and hooks, each problem once."""
+    def check_rules(self, *, keep: bool = False) -> None:
+        """Tell what is wrong with rules and hooks, each problem once; `keep` what was found, for the next start."""
         flags = self.flags
         given = flags.allowed or flags.ask or flags.disallowed or self.names.matchers
         if not self.loaded.settings.layers and not given:
             return
-        found = start_check.check_at_start(self.loaded, self.flags, self.places, self.names)
+        found = start_check.check_rules(self.loaded, self.flags, self.places, self.names, keep=keep)
         self._remarks_due = self._remarks_due or found.new
         self._tell(found.notes)
 
@@ -226,14 +226,18 @@ def open_settings(
     flags: SettingsFlags,
     on_warning: Callable[[str], None],
     *,
-    names: CallerNames = NO_NAMES,
+    names: CallerNames | None = None,
 ) -> SessionSettings:
-    """The settings of a session in a folder; what a person should know about them is told at once."""
+    """
+    The settings of a folder; what a person should know about them is told at once.
+
+    For a session, `names` are those that its caller brings, and what is found is kept for its next start.
+    """
     places = places_for(cwd, env, state)
     if not flags.managed_policy:
         places = replace(places, policy=())
-    settings = SessionSettings(places, env, flags, on_warning=on_warning, names=names)
+    settings = SessionSettings(places, env, flags, on_warning=on_warning, names=names or NO_NAMES)
     for note in (*settings.loaded.notes(), *unknown_features(settings.loaded.settings, settings.loaded.env)):
         on_warning(note)
-    settings.check_rules()
+    settings.check_rules(keep=names is not None)
     return settings

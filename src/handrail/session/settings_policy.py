@@ -31,7 +31,7 @@ def build_policy(
     empty = Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
     own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts)
     rules = rules_and_problems(loaded, given, places, names)
-    files = [file.shown for file in loaded.settings.files]
+    files = [file.shown for file in loaded.settings.settings_files]
     return empty.with_directories(loaded.folders).with_own(own).with_files(files).with_rules(rules)
 
 

@@ -43,14 +43,13 @@ class StartCheck:
     new: bool = False
 
 
-def check_at_start(
-    loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, names: CallerNames
+def check_rules(
+    loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, names: CallerNames, *, keep: bool
 ) -> StartCheck:
-    """Everything that was meant to forbid and cannot, and allow rules without effect, with file and line."""
+    """Everything that was meant to forbid and cannot, and allow rules without effect; `keep` spares the next start."""
     scripts = tuple(rule_problems.script_notes(loaded, places)) if loaded.hooks else ()
-    given = flags.allowed or flags.ask or flags.disallowed or names.matchers
-    if not loaded.settings.layers:
-        return StartCheck(_find(loaded, flags, places, names)) if given else StartCheck()
+    if not keep or not loaded.settings.layers:
+        return StartCheck((*_find(loaded, flags, places, names), *scripts))
     file = places.state / "lint" / places.trust_file.name
     key = _key(loaded, flags, places, names)
     kept = _kept(file, key)
