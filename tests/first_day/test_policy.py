@@ -135,6 +135,20 @@ def test_a_guard_whose_script_is_gone_stops_what_it_guarded(
     assert "does not exist" in told
 
 
+def test_a_guard_with_a_condition_that_no_call_meets_is_named_and_asked_for(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = {"type": "command", "if": "Shell", "command": "exit 2"}
+    home = Path(repository.env["HOME"], ".claude", "settings.json")
+    home.parent.mkdir()
+    home.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}))
+
+    refused = asked_once(repository, MAKE, settings=True, allow=["Bash"])
+
+    assert "there is no tool 'Shell'" in refused["make"]
+    assert "~/.claude/settings.json:1: " in capsys.readouterr().err
+
+
 def test_rules_for_tools_that_may_come_later_are_fine_and_allow_rules_are_only_warned_about(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

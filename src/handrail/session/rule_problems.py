@@ -108,19 +108,35 @@ def _misplaced(rule: Rule | RuleProblem, kind: Behaviour, message: str, names: C
 
 
 def hook_problems(loaded: LoadedSettings, places: SettingsPlaces, names: CallerNames) -> Iterator[RuleProblem]:
-    """The matchers of hooks that fit no tool."""
+    """The matchers and conditions of hooks that fit no tool."""
     for section, layer in _sections(loaded):
         for event, at, group in _groups(section):
             text = group.get("matcher")
             kind = hook_events.EVENTS.get(event)
-            if kind is None or not kind.of_tool or not isinstance(text, str):
+            if kind is None or not kind.of_tool:
                 continue
             path = (*at, "matcher")
-            source = source_of(layer, places, layer.document.line(path))
-            decides = kind.name == GUARDING
-            found = matcher_check.matcher_problem(text, format_path(path), source, names.tools, decides=decides)
-            if found is not None:
-                yield found
+            if isinstance(text, str):
+                source = source_of(layer, places, layer.document.line(path))
+                decides = event == GUARDING
+                found = matcher_check.matcher_problem(text, format_path(path), source, names.tools, decides=decides)
+                yield from [found] if found else []
+            if event == GUARDING:
+                yield from _condition_problems(at, group, layer, places, names)
+
+
+def _condition_problems(
+    at: JsonPath, group: Mapping[str, Any], layer: Layer, places: SettingsPlaces, names: CallerNames
+) -> Iterator[RuleProblem]:
+    """The `if` of hooks that no call can meet. One that cannot be parsed makes its hook a broken one, which asks."""
+    handlers = group.get("hooks")
+    for number, handler in enumerate(handlers if isinstance(handlers, list) else ()):
+        text = handler.get("if") if isinstance(handler, dict) else None
+        if isinstance(text, str):
+            path = (*at, "hooks", number, "if")
+            rule = parse_rule(text, Behaviour.ASK, source_of(layer, places, layer.document.line(path)))
+            wrong = narrowing_mistakes([rule], names.tools)
+            yield from (replace(each, text=f"{format_path(path)} {text!r}") for each in wrong if each.kind == "never")
 
 
 def script_notes(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
