@@ -74,7 +74,7 @@ def test_the_nearest_file_wins_and_rules_pool(nested: World) -> None:
 STATES = st.fixed_dictionaries(dict.fromkeys((ROOT, MIDDLE, NEAR), st.sampled_from(("absent", "brought", "trusted"))))
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(states=STATES, order=st.permutations((ROOT, MIDDLE, NEAR)))
 def test_only_the_folder_that_was_trusted_widens_wherever_the_session_is(
     states: dict[str, str], order: list[str], nested: World

@@ -177,7 +177,7 @@ def slips(draw: st.DrawFn) -> tuple[str, str]:
     return tool, name + content
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     slip=slips(),
     door=st.sampled_from(("user", "project", "policy", "top", "flag")),
@@ -195,7 +195,7 @@ def test_no_call_that_a_rule_with_a_slip_may_have_meant_passes_unasked_through_a
     assert any(problem.text == rule for problem in policy.problems)
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rule=st.text(max_size=12), behaviour=st.sampled_from(("deny", "ask")))
 def test_whatever_a_rule_says_a_call_that_changes_something_passes_only_if_the_rule_can_work(
     rule: str, behaviour: str, world: World
