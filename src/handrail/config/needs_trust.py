@@ -29,11 +29,12 @@ CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 @record
 class TrustItem:
-    """One setting that widens. `path` leads to it in its file."""
+    """One setting that widens. `path` leads to it in its file; `folder` is the one whose trust it needs."""
 
     source: str
     path: JsonPath
     value: Any
+    folder: str = ""
 
     @property
     def name(self) -> str:
@@ -56,10 +57,11 @@ class TrustItem:
         return self.path[0] == "hooks"
 
 
-def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
+def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
     """The values that narrow, and the items that do not. Unknown keys are neither: they have no effect."""
     items: list[TrustItem] = []
-    return _narrow(source, values, tree(), (), items), tuple(items)
+    kept = _narrow(source, values, tree(), (), items)
+    return kept, tuple(TrustItem(item.source, item.path, item.value, folder) for item in items)
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:

@@ -26,6 +26,7 @@ from handrail.loop.conversation_state import new_chain
 from handrail.loop.prompt import system_parts, system_prompt
 from handrail.providers.choose import ModelOptions
 from handrail.records import record
+from handrail.session.caller_names import caller_names
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
@@ -77,7 +78,9 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     start_env = os.environ if env is None else env
     if spec.agent:
         spec = with_agent.with_named_agent(spec, start_env)
-    settings = open_settings(spec.cwd, start_env, state_folder(start_env), spec.flags, host.on_warning)
+    names = caller_names(spec.tools.custom, host.hooks)
+    state = state_folder(start_env)
+    settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
     if not spec.replay and host.model is None:
         spec = replace(spec, model=model_options(settings.loaded, spec.model))
     spec = replace(spec, request=thinking_options(settings.loaded, spec.request))
