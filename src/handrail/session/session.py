@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from handrail.session import mcp_servers, retention, slash_commands, slash_files, subagents
 else:
     restore = lazy("handrail.files.restore")
+    mcp_servers = lazy("handrail.session.mcp_servers")
     retention = lazy("handrail.session.retention")
     slash_commands = lazy("handrail.session.slash_commands")
     slash_files = lazy("handrail.session.slash_files")
@@ -140,14 +141,20 @@ class Session:
             await self.model.close_replaced()
 
     async def connect(self) -> None:
-        """Connect the MCP servers, once, and offer their tools."""
+        """Connect the MCP servers, once, and offer their tools. Those of a server that is slow to answer come later."""
         if self.servers is None or self._connected:
             return
         self._loop = asyncio.get_running_loop()
-        for warning in await self.servers.connect():
-            self.on_warning(warning)
+        wait = mcp_servers.first_wait(self.settings.loaded.env)
+        warnings = await self.servers.connect(wait, self._offer_server_tools)
         self._connected = True
+        self._offer_server_tools(warnings)
+
+    def _offer_server_tools(self, warnings: Sequence[str]) -> None:
+        assert self.servers is not None
         self.conversation.set_mcp_tools(self.servers.tools)
+        for warning in warnings:
+            self.on_warning(warning)
 
     def _recheck_servers(self, _source: str) -> None:
         """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
@@ -162,9 +169,7 @@ class Session:
     async def _drop_refused_servers(self) -> None:
         assert self.servers is not None
         if warnings := await self.servers.look_again():
-            self.conversation.set_mcp_tools(self.servers.tools)
-            for warning in warnings:
-                self.on_warning(warning)
+            self._offer_server_tools(warnings)
 
     # What programs ask
 
