@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.files.frontmatter import parse_frontmatter, split_names
+from handrail.files.frontmatter import MarkdownFile, parse_frontmatter, split_names
 from handrail.lazy import lazy
 from handrail.records import record
 
@@ -66,9 +66,21 @@ BUILT_IN = (
 )
 
 
+USED = frozenset(("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns"))
+
+
+def unused_fields(head: MarkdownFile) -> list[str]:
+    """The fields of a definition that have no effect."""
+    return [name for name in head.values if name not in USED]
+
+
 def parse_file(text: str, source: str) -> AgentDefinition | str:
+    """The definition in the text of a Markdown file, or what is wrong with it."""
+    return parse_definition(parse_frontmatter(text), source)
+
+
+def parse_definition(head: MarkdownFile, source: str) -> AgentDefinition | str:
     """The definition in a Markdown file, or what is wrong with it."""
-    head = parse_frontmatter(text)
     value: dict[str, object] = {key: head.text(key) for key in ("description", "permissionMode", "model")}
     value |= {key: head.names(key) for key in ("tools", "disallowedTools")}
     turns = head.text("maxTurns")

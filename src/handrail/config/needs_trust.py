@@ -11,17 +11,20 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.records import record
 
+if TYPE_CHECKING:
+    from handrail.extensions.commands import CommandFile
+
 # Keys whose values start programs: the project files that these name are part of what is trusted.
-RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
+RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
 CUT = re.compile(r"[\s;&|()<>=`'\"]+")
@@ -60,6 +63,16 @@ def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple
     """The values that narrow, and the items that do not. Unknown keys are neither: they have no effect."""
     items: list[TrustItem] = []
     return _narrow(source, values, tree(), (), items), tuple(items)
+
+
+def command_items(commands: "Iterable[CommandFile]") -> tuple[TrustItem, ...]:
+    """What the project's commands run, allow or make more expensive."""
+    return tuple(
+        TrustItem("project", ("commands", command.name, name), value)
+        for command in commands
+        if command.source == "project"
+        for name, value in command.widens.items()
+    )
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:

@@ -22,6 +22,7 @@ from handrail.tools.request import CallRequest
 if TYPE_CHECKING:
     from handrail.hooks.news import HookNews
     from handrail.hooks.results import HookResult
+    from handrail.loop.complete_prompt import CompletePrompt
 
 
 class Stream(Protocol):
@@ -109,6 +110,7 @@ class RunConfig:
     limits: Limits = NO_LIMITS
     cost: Cost = no_price
     prepare: Prepare | None = None
+    complete_prompt: "CompletePrompt | None" = None
     first_attachments: FirstAttachments = lambda _run: ()
     attach: TurnAttachments = lambda _outcomes, _run: ()
     compact: Compact | None = None

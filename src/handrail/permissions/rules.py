@@ -27,7 +27,7 @@ class RuleSource:
     """Where a rule is written. `folder` is what a pattern like `/src/**` starts from; empty = the working folder."""
 
     name: str
-    """policy, flag, local, project, user, session or cli."""
+    """policy, flag, local, project, user, session, cli or command."""
     file: str = ""
     line: int = 0
     folder: str = ""
@@ -45,6 +45,7 @@ NAMES = {
     "user": "user settings",
     "session": "this session",
     "cli": "command line",
+    "command": "front matter of the command",
 }
 SESSION = RuleSource("session")
 

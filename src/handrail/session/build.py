@@ -7,9 +7,10 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.agents.definitions import AgentDefinition
@@ -19,6 +20,7 @@ from handrail.conversation.redact import Redactor
 from handrail.dispatch.gate import Gate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
+from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
 from handrail.loop.conversation_state import new_chain
 from handrail.loop.prompt import system_parts, system_prompt
@@ -47,16 +49,19 @@ from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
+    from handrail.extensions import commands as command_files
+    from handrail.extensions import unsupported
     from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, slash_files, with_agent
+    from handrail.session import mcp_servers, with_agent
     from handrail.session import services as session_services
 else:
+    command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
-    slash_files = lazy("handrail.session.slash_files")
     structured = lazy("handrail.loop.structured")
+    unsupported = lazy("handrail.extensions.unsupported")
     with_agent = lazy("handrail.session.with_agent")
 
 
@@ -68,6 +73,8 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     if spec.agent:
         spec = with_agent.with_named_agent(spec, start_env)
     settings = open_settings(spec.cwd, start_env, state_folder(start_env), spec.flags, host.on_warning)
+    for note in found_notes(spec.cwd, settings.loaded.env, spec.flags.instruction_sources):
+        host.on_warning(note)
     if not spec.replay and host.model is None:
         spec = replace(spec, model=model_options(settings.loaded, spec.model))
     spec = replace(spec, request=thinking_options(settings.loaded, spec.request))
@@ -83,6 +90,13 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
         raise
+
+
+def found_notes(cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> tuple[str, ...]:
+    """What a person should know of the folders for extensions: what in them has no effect."""
+    folders = config_folders(cwd, env, sources)
+    home = Path(env.get("HOME") or Path.home())
+    return unsupported.start_notes(unsupported.extension_notes(folders, cwd, home)) if folders else ()
 
 
 @record
@@ -259,8 +273,8 @@ def _run_options(
     """What tools may know of the session."""
 
     def commands() -> dict[str, str]:
-        found = slash_files.find_commands(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
-        return {name: each.description for name, each in found.items()}
+        folders = config_folders(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
+        return {name: each.description for name, each in command_files.find_commands(folders).by_name.items()}
 
     return RunOptions(
         interactive=spec.interactive,

@@ -12,6 +12,7 @@ from handrail.errors import ProviderSetupError
 from handrail.lazy import lazy
 from handrail.loop.run_config import RequestOptions
 from handrail.providers.choose import ModelOptions
+from handrail.providers.model_aliases import model_for
 from handrail.session.load_settings import LoadedSettings
 
 if TYPE_CHECKING:
@@ -38,6 +39,13 @@ def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
         available=tuple(settings.get("availableModels") or ()),
         overrides=settings.get("modelOverrides") or {},
     )
+
+
+def named_model(wanted: str, current: str, loaded: LoadedSettings) -> str:
+    """The model that a definition file wants, for a caller that asks the `current` one."""
+    available, overrides = loaded.settings.get("availableModels"), loaded.settings.get("modelOverrides")
+    options = ModelOptions(available=tuple(available or ()), overrides=overrides or {})
+    return model_for(wanted, current, options, loaded.env)
 
 
 def credential(loaded: LoadedSettings) -> str:

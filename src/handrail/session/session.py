@@ -13,6 +13,7 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
+from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.providers.cost import price_table
@@ -30,14 +31,15 @@ from handrail.tools.stub import fetch
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
+    from handrail.extensions import commands as command_files
     from handrail.files import restore
-    from handrail.session import mcp_servers, retention, slash_commands, slash_files, subagents
+    from handrail.session import mcp_servers, retention, slash_commands, subagents
 else:
     restore = lazy("handrail.files.restore")
     mcp_servers = lazy("handrail.session.mcp_servers")
     retention = lazy("handrail.session.retention")
     slash_commands = lazy("handrail.session.slash_commands")
-    slash_files = lazy("handrail.session.slash_files")
+    command_files = lazy("handrail.extensions.commands")
 
 WARM_UP_DELAY = 0.05
 """By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
@@ -91,9 +93,14 @@ class Session:
                 self._begin_request(prompt_id)
 
         first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
-        is_command = isinstance(first, Text) and first.text.lstrip().startswith("/")
+        is_command = isinstance(first, Text) and (first.text.lstrip().startswith("/") or "@" in first.text)
         begin = self.commands.begin if is_command else None
-        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
+        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self._end_prompt)
+
+    async def _end_prompt(self) -> None:
+        if "commands" in self.__dict__:  # they were needed
+            self.commands.end_turn()
+        await self.model.close_replaced()
 
     def _begin_request(self, prompt_id: str) -> None:
         journal = self.services().undo if prompt_id else None
@@ -115,8 +122,8 @@ class Session:
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
-        sources, env = self.settings.flags.instruction_sources, self.settings.loaded.env
-        return slash_commands.SlashCommands(self, slash_files.find_commands(self.spec.cwd, env, sources))
+        folders = config_folders(self.spec.cwd, self.settings.loaded.env, self.settings.flags.instruction_sources)
+        return slash_commands.SlashCommands(self, command_files.find_commands(folders).by_name)
 
     # What may change
 
@@ -199,8 +206,9 @@ class Session:
         """Where a sub-agent's definition comes from, in the words that programs know."""
         source = self.agents.definitions()[name].source
         known = {"built-in": "built-in", "--agents": "flagSettings"}
-        inside = "projectSettings" if Path(source).is_relative_to(self.spec.cwd) else "userSettings"
-        return known.get(source, inside)
+        users = config_folders(self.spec.cwd, self.settings.loaded.env, ("user",))
+        is_users = any(Path(source).is_relative_to(folder.path) for folder in users)
+        return known.get(source, "userSettings" if is_users else "projectSettings")
 
     @property
     def key_source(self) -> str:
