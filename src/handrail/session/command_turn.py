@@ -106,24 +106,35 @@ async def complete_mentions(
     return CompletedPrompt(message, tuple(files), tuple(warnings))
 
 
-def turn_rules(turn: CommandTurn, settings: SessionSettings, known: Iterable[str]) -> tuple[list[Rule], list[str]]:
-    """The rules that hold for the turn of a command, and what is wrong with the others."""
-    command, source = turn.command, RuleSource("command", turn.command.shown)
+@record
+class TurnRules:
+    """The rules that hold for the turn of a command, and why others of it do not, by what they would do."""
+
+    rules: tuple[Rule, ...]
+    unusable_limits: tuple[str, ...]
+    unusable_grants: tuple[str, ...]
+
+
+def turn_rules(turn: CommandTurn, settings: SessionSettings, known: Iterable[str]) -> TurnRules:
+    """The rules of a command for its turn. Limits always count; `known` are the names of the tools there are."""
     loaded = settings.loaded
     may_allow = turn.is_trusted and not loaded.managed_rules_only and not loaded.settings.doubtful
-    rules: list[Rule] = []
-    problems: list[str] = []
-    names = frozenset(known) | builtin_names()
-    for kind, texts in ((Behaviour.DENY, command.disallowed), (Behaviour.ALLOW, command.allowed if may_allow else ())):
-        for text in texts:
-            found = parse_rule(text, kind, source)
-            if isinstance(found, RuleProblem):
-                problems.append(f"{text!r} - {found.message}")
-            elif "*" not in found.tool and not found.tool.startswith(MCP) and found.tool not in names:
-                problems.append(f"{text!r} - there is no tool of this name")
-            else:
-                rules.append(found)
-    return rules, problems
+    source, names = RuleSource("command", turn.command.shown), frozenset(known) | builtin_names()
+    denied = [_parse(text, Behaviour.DENY, source, names) for text in turn.command.disallowed]
+    allowed = [_parse(text, Behaviour.ALLOW, source, names) for text in turn.command.allowed if may_allow]
+    return TurnRules(
+        tuple(rule for rule in (*denied, *allowed) if isinstance(rule, Rule)),
+        tuple(problem for problem in denied if isinstance(problem, str)),
+        tuple(problem for problem in allowed if isinstance(problem, str)),
+    )
+
+
+def _parse(text: str, kind: Behaviour, source: RuleSource, names: frozenset[str]) -> Rule | str:
+    rule = parse_rule(text, kind, source)
+    if isinstance(rule, RuleProblem):
+        return f"{text!r} - {rule.message}"
+    is_known = "*" in rule.tool or rule.tool.startswith(MCP) or rule.tool in names
+    return rule if is_known else f"{text!r} - there is no tool of this name"
 
 
 def with_turn_rules(rules: Sequence[Rule]) -> Callable[[Policy], Policy]:
@@ -149,14 +160,14 @@ def was_refused(outcome: Outcome) -> bool:
 
 def _refusal(command: CommandFile, outcome: Outcome) -> PromptRefusal:
     line = str(outcome.use.input.get("command", ""))
-    reason = outcome.decision.reason if outcome.status is Status.DENIED and outcome.decision else outcome.result.text
-    rule = f"{outcome.use.name}({line})"
+    if outcome.status is not Status.DENIED or outcome.decision is None:
+        return PromptRefusal(f"`{line}` of /{command.name} was not run: {outcome.stop or outcome.result.text}")
+    reason, rule = outcome.decision.reason, f"{outcome.use.name}({line})"
     text = (
         f"Shell command permission check failed for /{command.name}: `{line}` was not run: {reason}. "
         f"Allow it with --allowedTools {rule!r}, or with `allowed-tools: {rule}` in {command.shown}."
     )
-    denied = outcome.status is Status.DENIED
-    return PromptRefusal(text, (Denial(outcome.use, reason),) if denied else ())
+    return PromptRefusal(text, (Denial(outcome.use, reason),))
 
 
 async def read_files(

@@ -127,16 +127,16 @@ class SlashCommands:
     ) -> CompletedPrompt | PromptRefusal:
         """The prompt of a command, and its rules until `end_turn`."""
         session, conversation = self._session, self._session.conversation
-        known = conversation.tools.names()
-        rules, problems = command_turn.turn_rules(turn, session.settings, known)
-        if problems and turn.command.disallowed:  # a limit would be lost
-            return PromptRefusal(f"/{turn.command.name} was not started. {turn.command.shown}: {'; '.join(problems)}.")
+        name, shown = turn.command.name, turn.command.shown
+        wanted = command_turn.turn_rules(turn, session.settings, conversation.tools.names())
+        if wanted.unusable_limits:  # a limit would be lost
+            return PromptRefusal(f"/{name} was not started. {shown}: {'; '.join(wanted.unusable_limits)}.")
         self.end_turn()
-        if rules:
-            self._take_back = session.settings.in_force().lend(command_turn.with_turn_rules(rules))
+        if wanted.rules:
+            self._take_back = session.settings.in_force().lend(command_turn.with_turn_rules(wanted.rules))
         completed = await command_turn.complete_command(turn, message, conversation, session.settings, signal)
-        if problems and isinstance(completed, CompletedPrompt):
-            notes = tuple(f"{turn.command.shown}: allowed-tools: {problem}. It allows nothing." for problem in problems)
+        if wanted.unusable_grants and isinstance(completed, CompletedPrompt):
+            notes = [f"{shown}: allowed-tools: {problem}. It allows nothing." for problem in wanted.unusable_grants]
             completed = replace(completed, warnings=(*completed.warnings, *notes))
         return completed
 
