@@ -14,6 +14,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.extensions.places import config_folders
+from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.providers.cost import price_table
@@ -22,7 +23,7 @@ from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.models import ChosenModel, SessionModel
-from handrail.session.session_hooks import SessionHooks
+from handrail.session.retention import tidy
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
@@ -33,13 +34,12 @@ from handrail.transcripts.store import OpenTranscript
 if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.files import restore
-    from handrail.session import mcp_servers, retention, slash_commands, subagents
+    from handrail.session import mcp_servers, slash_commands, subagents
 else:
-    restore = lazy("handrail.files.restore")
-    mcp_servers = lazy("handrail.session.mcp_servers")
-    retention = lazy("handrail.session.retention")
-    slash_commands = lazy("handrail.session.slash_commands")
     command_files = lazy("handrail.extensions.commands")
+    mcp_servers = lazy("handrail.session.mcp_servers")
+    restore = lazy("handrail.files.restore")
+    slash_commands = lazy("handrail.session.slash_commands")
 
 WARM_UP_DELAY = 0.05
 """By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
@@ -47,7 +47,7 @@ GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate"
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)  # each comparison and text would be compiled at start
 class Session:
     """What `open_session` opened, in the order it was opened. Leave it with `aclose`."""
 
@@ -61,7 +61,7 @@ class Session:
     choose_model: Callable[[str], ChosenModel]
     """Opens another model by its name."""
     services: Callable[[], ToolServices]
-    hooks: SessionHooks
+    hooks: Hooks
     context: SessionContext | None
     agents: "subagents.Subagents"
     servers: "mcp_servers.Servers | None"
@@ -234,7 +234,7 @@ class Session:
         if self.transcript is not None:
             self.conversation.is_closed = True
             self.transcript.writer.close()
-            retention.tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+            tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""
