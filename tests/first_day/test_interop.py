@@ -223,3 +223,16 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
     found = doctor.findings(doctor.Here(env, work, tmp_path / "home"))
     assert [each.text for each in found if each.text in expected] == expected
     assert not [each for each in found if each.state is doctor.State.PROBLEM and each.text in expected]
+
+
+async def test_the_model_of_an_agent_file_is_asked_by_its_short_name(tmp_path: Path, work: Path) -> None:
+    write(work / ".claude/agents/team/finder.md", "---\nname: finder\ndescription: d\nmodel: haiku\n---\nFind.")
+    call = ToolUse("a", "Agent", {"description": "d", "prompt": "Go.", "subagent_type": "finder"})
+    async with peer(tmp_path, [Reply((call,)), say("Found."), say("Done.")], options=EngineOptions()) as p:
+        await p.turn("Find it.")
+
+    assert [each.body["model"] for each in p.server.requests] == [
+        "claude-sonnet-4-6",
+        "claude-haiku-4-5",
+        "claude-sonnet-4-6",
+    ]

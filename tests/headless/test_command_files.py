@@ -198,3 +198,38 @@ async def test_the_effort_of_a_command_is_for_its_own_prompt(tmp_path: Path) -> 
         await p.turn("again")
         efforts = [each.body.get("output_config", {}).get("effort") for each in p.server.requests]
     assert efforts == ["low", None]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        pytest.param(f"See @{'x' * 5000}", id="a name that no file can have"),
+        pytest.param("See @a\0b", id="a name with a NUL"),
+        pytest.param("Ask @alice or me@example.com", id="words"),
+        pytest.param("See @pipe and @loop", id="what cannot be read"),
+    ],
+)
+async def test_mentions_that_name_no_file_hold_up_nothing(tmp_path: Path, prompt: str) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    os.mkfifo(work / "pipe")
+    (work / "loop").symlink_to("loop")
+    async with peer(tmp_path, [DONE], options=EngineOptions()) as p:
+        assert result_of(await p.turn(prompt)) == "Done."
+
+
+async def test_many_and_long_files_are_bounded_and_kept_nowhere_but_in_the_sessions_own_folder(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    names = [f"f{number}" for number in range(30)]
+    for name in names:
+        write(work / "deep" / name, ("0123456789" * 12 + "\n") * 400)
+    before = {str(path) for path in tmp_path.rglob("*") if "state" not in path.parts}
+    async with peer(tmp_path, [DONE], options=EngineOptions()) as p:
+        await p.turn(" ".join(f"@../work/deep/{name}" for name in names))
+        sent = p.server.requests[0].raw.decode()
+
+    assert len(sent) < 400_000
+    assert "@../work/deep/f0. Read shows" in sent
+    assert "@../work/deep/f19. It is long: use Read to see it" in sent
+    assert "@../work/deep/f20. " not in sent
+    assert {str(path) for path in tmp_path.rglob("*") if "state" not in path.parts} == before

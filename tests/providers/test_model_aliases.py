@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.providers.choose import ModelOptions
-from handrail.providers.model_aliases import model_for
+from handrail.providers.model_aliases import alias_note, model_for
 
 CLAUDE, OTHER = "claude-sonnet-4-6", "gpt-5.2"
 
@@ -36,3 +36,8 @@ def test_variables_overrides_and_the_models_that_may_be_used_count() -> None:
     assert model_for("haiku", CLAUDE, limited, {}) == "claude-haiku-4-5"
     assert model_for("opus", CLAUDE, limited, {}) == CLAUDE
     assert model_for("claude-opus-4-6", CLAUDE, limited, {}) == CLAUDE
+
+
+@pytest.mark.parametrize(("model", "noted"), [("opusplan", True), ("fable", True), ("haiku", False), ("gpt-5", False)])
+def test_short_names_that_mean_nothing_here_are_named(model: str, *, noted: bool) -> None:
+    assert bool(alias_note(model)) is noted

@@ -24,8 +24,9 @@ class AgentDefinition:
     """
     One kind of sub-agent. `prompt` is its system prompt.
 
-    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. An empty
-    `model` is that of the caller. `mode` is the widest mode it works in; one wider than the caller's has no effect.
+    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. The
+    `model` may be a short name; without one, or with `inherit`, it is that of the caller. `mode` is the widest mode it
+    works in; one wider than the caller's has no effect.
     """
 
     name: str
@@ -106,7 +107,7 @@ def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
         prompt,
         _names(value.get("tools")),
         _names(value.get("disallowedTools")) or (),
-        _model(value.get("model")),
+        value["model"] if isinstance(value.get("model"), str) else "",
         str(mode),
         turns if isinstance(turns, int) and turns > 0 else None,
         source,
@@ -143,7 +144,3 @@ def _names(value: Any) -> tuple[str, ...] | None:
             return tuple(str(each) for each in value)
         case _:
             return ()
-
-
-def _model(value: object) -> str:
-    return value if isinstance(value, str) and value != "inherit" else ""

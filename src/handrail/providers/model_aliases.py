@@ -15,6 +15,14 @@ def is_relative(model: str) -> bool:
     return model.lower().removesuffix("[1m]") in SAME | FAMILIES
 
 
+def alias_note(model: str) -> str:
+    """What a person should know of a short name in settings or flags that no server is likely to have."""
+    if model.lower() not in FAMILIES or model.lower() in ALIASES:
+        return ""
+    known = ", ".join(ALIASES)
+    return f"the model {model!r} is a short name that handrail does not know, and is sent as it is. Known are {known}."
+
+
 def model_for(wanted: str, current: str, options: ModelOptions, env: Mapping[str, str]) -> str:
     """
     The model to ask when a command or an agent wants one, and `current` is the caller's.

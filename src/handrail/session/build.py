@@ -27,6 +27,7 @@ from handrail.lazy import lazy
 from handrail.loop.conversation_state import new_chain
 from handrail.loop.prompt import system_parts, system_prompt
 from handrail.providers.choose import ModelOptions
+from handrail.providers.model_aliases import alias_note
 from handrail.records import record
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
@@ -78,6 +79,8 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
         host.on_warning(note)
     if not spec.replay and host.model is None:
         spec = replace(spec, model=model_options(settings.loaded, spec.model))
+        if note := alias_note(spec.model.model):
+            host.on_warning(note)
     spec = replace(spec, request=thinking_options(settings.loaded, spec.request))
     loaded = settings.loaded
     servers = {**loaded.settings.servers, **spec.tools.mcp_servers}

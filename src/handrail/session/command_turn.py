@@ -12,7 +12,7 @@ from pathlib import Path
 
 from handrail.config.needs_trust import command_items
 from handrail.config.snapshot import TRUSTED
-from handrail.conversation.blocks import Image, Text, ToolUse
+from handrail.conversation.blocks import Image, Json, Text, ToolUse
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.schedule import Scheduling
@@ -86,7 +86,7 @@ async def complete_command(
         return PromptRefusal(f"/{command.name} runs {listed}, and nothing was run: {trust_note(settings)}")
     elif commands:
         tool = SHELLS.get(command.shell, command.shell)
-        uses = [ToolUse(f"command-{at}", tool, {"command": each.line}) for at, each in enumerate(commands, 1)]
+        uses = [new_call(tool, {"command": each.line}) for each in commands]
         for outcome in await run_calls(uses, conversation, signal):
             if was_refused(outcome):
                 return _refusal(command, outcome)
@@ -142,6 +142,11 @@ def with_turn_rules(rules: Sequence[Rule]) -> Callable[[Policy], Policy]:
     return lambda policy: policy.with_rules((*policy.rules, *policy.problems, *rules))
 
 
+def new_call(tool: str, values: Json) -> ToolUse:
+    """A call that no model asked for, with an id of its own: big results are kept by it."""
+    return ToolUse(f"call_{os.urandom(12).hex()}", tool, values)
+
+
 async def run_calls(uses: Sequence[ToolUse], conversation: Conversation, signal: AbortSignal) -> list[Outcome]:
     """Run calls that no model asked for, under the rules, hooks and limits of those that it asks for."""
     state, config = conversation.state, conversation.config
@@ -174,12 +179,13 @@ async def read_files(
     paths: Sequence[str], conversation: Conversation, home: str, signal: AbortSignal
 ) -> tuple[list[Attachment], list[str]]:
     """What the files and folders of these names hold, for the model, and what a person should know about them."""
-    uses = list(_reads(paths, conversation.state.context.cwd, home))
+    reads = list(_reads(paths, conversation.state.context.cwd, home))
+    names = {use.id: path for path, use in reads}
     notes: list[Attachment] = []
-    warnings = [f"@{use.id} is left out: a prompt brings {MAX_FILES} files at most" for use in uses[MAX_FILES:]]
+    warnings = [f"@{path} is left out: a prompt brings {MAX_FILES} files at most" for path, _ in reads[MAX_FILES:]]
     room = MAX_CHARACTERS
-    for outcome in await run_calls(uses[:MAX_FILES], conversation, signal) if uses else ():
-        name, text = outcome.use.id, outcome.result.text
+    for outcome in await run_calls([use for _, use in reads[:MAX_FILES]], conversation, signal) if reads else ():
+        name, text = names[outcome.use.id], outcome.result.text
         if outcome.status is Status.DENIED and outcome.decision:
             warnings.append(f"@{name} was not read: {outcome.decision.reason}")
             notes.append(_note(f"The user's message names @{name}. It was not read: {outcome.decision.reason}."))
@@ -193,14 +199,14 @@ async def read_files(
     return notes, warnings
 
 
-def _reads(paths: Iterable[str], cwd: Path, home: str) -> Iterator[ToolUse]:
-    """The calls that show what these paths name; an at sign before a word that is no file is just a word."""
+def _reads(paths: Iterable[str], cwd: Path, home: str) -> Iterator[tuple[str, ToolUse]]:
+    """Each path with the call that shows what it names; an at sign before a word that is no file is just a word."""
     for path in paths:
-        full = Path(cwd, home + path[1:] if path.startswith("~/") else path)
-        if full.is_dir():
-            yield ToolUse(path, "Glob", {"path": str(full)})
+        full = str(Path(cwd, home + path[1:] if path.startswith("~/") else path))
+        if os.path.isdir(full):  # noqa: PTH112  # no error for a name that is too long
+            yield path, new_call("Glob", {"path": full})
         elif os.path.lexists(full):
-            yield ToolUse(path, "Read", {"file_path": str(full)})
+            yield path, new_call("Read", {"file_path": full})
 
 
 def _note(text: str, images: tuple[Image, ...] = ()) -> Attachment:

@@ -12,7 +12,7 @@ from handrail.errors import ProviderSetupError
 from handrail.lazy import lazy
 from handrail.loop.run_config import RequestOptions
 from handrail.providers.choose import ModelOptions
-from handrail.providers.model_aliases import model_for
+from handrail.providers.model_aliases import SAME, model_for
 from handrail.session.load_settings import LoadedSettings
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
         model = settings.get("model") or ""
     if not any(env.get(name) for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")) and not flags.base_url:
         url, provider = settings.get("baseUrl") or "", settings.get("provider") or ""
+    wanted = flags.model or model
     return replace(
         flags,
-        model=flags.model or model,
+        model="" if wanted.lower() in SAME else wanted,
         base_url=flags.base_url or url,
         provider=flags.provider or provider,
         api_key=flags.api_key or credential(loaded),

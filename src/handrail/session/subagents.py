@@ -149,7 +149,9 @@ class Subagents:
         transcript: OpenTranscript | None,
     ) -> Conversation:
         chosen = self._parts.model.chosen
-        name = named_model(task.model or definition.model, chosen.name, self._parts.settings.loaded)
+        loaded = self._parts.settings.loaded
+        wanted = task.model or definition.model or loaded.env.get("CLAUDE_CODE_SUBAGENT_MODEL", "")
+        name = named_model(wanted, chosen.name, loaded)
         offered = frozenset(ctx.options.tools())
 
         spec = ConversationSpec(
