@@ -26,6 +26,7 @@ def test_a_file_defines_an_agent() -> None:
         "Reviews a diff",
         "You review code.",
         ("Read", "Grep", "Bash(git diff *, --stat)"),
+        model="inherit",
         max_turns=4,
         source="reviewer.md",
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.headless.in_process import peer
 
 from handrail import Agent
 from handrail.cli.main import run
@@ -16,6 +15,7 @@ from handrail.config.flags import SettingsFlags
 from handrail.hooks.specs import HookCallback
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import Reply
+from tests.headless.in_process import peer
 
 
 @dataclass

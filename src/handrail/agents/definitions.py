@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.files.frontmatter import parse_frontmatter, split_names
+from handrail.files.frontmatter import MarkdownFile, parse_frontmatter, split_names
 from handrail.lazy import lazy
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.wildcards import parse_wildcards
@@ -25,8 +25,9 @@ class AgentDefinition:
     """
     One kind of sub-agent. `prompt` is its system prompt.
 
-    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. An empty
-    `model` is that of the caller. `mode` is the widest mode it works in; one wider than the caller's has no effect.
+    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. The
+    `model` may be a short name; without one, or with `inherit`, it is that of the caller. `mode` is the widest mode it
+    works in; one wider than the caller's has no effect.
     """
 
     name: str
@@ -73,9 +74,21 @@ BUILT_IN = (
 )
 
 
+USED = frozenset(("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns"))
+
+
+def unused_fields(head: MarkdownFile) -> list[str]:
+    """The fields of a definition that have no effect."""
+    return [name for name in head.values if name not in USED]
+
+
 def parse_file(text: str, source: str) -> AgentDefinition | str:
+    """The definition in the text of a Markdown file, or what is wrong with it."""
+    return parse_definition(parse_frontmatter(text), source)
+
+
+def parse_definition(head: MarkdownFile, source: str) -> AgentDefinition | str:
     """The definition in a Markdown file, or what is wrong with it."""
-    head = parse_frontmatter(text)
     value: dict[str, object] = {key: head.text(key) for key in ("description", "permissionMode", "model")}
     value |= {key: head.names(key) for key in ("tools", "disallowedTools")}
     turns = head.text("maxTurns")
@@ -101,7 +114,7 @@ def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
         prompt,
         _names(value.get("tools")),
         _names(value.get("disallowedTools")) or (),
-        _model(value.get("model")),
+        value["model"] if isinstance(value.get("model"), str) else "",
         str(mode),
         turns if isinstance(turns, int) and turns > 0 else None,
         source,
@@ -138,7 +151,3 @@ def _names(value: Any) -> tuple[str, ...] | None:
             return tuple(str(each) for each in value)
         case _:
             return ()
-
-
-def _model(value: object) -> str:
-    return value if isinstance(value, str) and value != "inherit" else ""

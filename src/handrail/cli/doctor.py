@@ -16,6 +16,8 @@ from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
+from handrail.extensions.places import config_folders
+from handrail.extensions.unsupported import extension_notes
 from handrail.hooks.runner import Hooks
 from handrail.permissions.lint import REMARKS, lint
 from handrail.permissions.rules import HARMLESS
@@ -28,6 +30,7 @@ from handrail.session.load_settings import ignored_note
 from handrail.session.model_options import model_options
 from handrail.session.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
+from handrail.session.subagents import find_agents
 
 
 class State(Enum):
@@ -239,6 +242,14 @@ def trust(here: Here) -> Iterator[Finding]:
         yield Finding("trust", folder, State.NOTE, note)
 
 
+def extensions(here: Here) -> Iterator[Finding]:
+    """What lies in `.claude` and `.handrail` and has no effect."""
+    if here.live is not None:
+        cwd, home, env = Path(here.live.places.cwd), Path(here.live.places.home), here.live.loaded.env
+        notes = (*extension_notes(config_folders(cwd, env), cwd, home), *find_agents(cwd, env, {})[1])
+        yield from (Finding("extensions", "file", State.NOTE, note) for note in notes)
+
+
 def state(here: Here) -> Iterator[Finding]:
     """The state folder (sessions, results, trust): only its owner may open it."""
     folder = state_folder(here.variables)
@@ -274,6 +285,7 @@ CHECKS: tuple[Check, ...] = (
     sandbox,
     settings,
     trust,
+    extensions,
     state,
 )
 """All checks. A new check is one line here: it gets a `Here` and yields findings."""

@@ -95,6 +95,11 @@ class Key:
     raw: bool = False
 
     @property
+    def has_effect(self) -> bool:
+        """Whether it does anything; others are kept for other programs, or for later."""
+        return not self.text.endswith("without effect yet.")
+
+    @property
     def path(self) -> tuple[str, ...]:
         """The name as a path through objects."""
         return tuple(self.name.split("."))
@@ -185,7 +190,7 @@ KEYS = (
         (False,),
     ),
     Key("respectGitignore", FLAG, "Leave out ignored files when files are suggested. Kept, without effect yet."),
-    Key("disableSkillShellExecution", FLAG, "Skills run no commands. Kept, without effect yet.", (True,)),
+    Key("disableSkillShellExecution", FLAG, "Files of slash commands run no command lines.", (True,)),
     Key("askUserQuestionTimeout", WAITS, "How long a question waits for its answer. Kept, without effect yet."),
     Key("enabledPlugins", ANY_MAP, "Plugins that are switched on. Kept, without effect yet."),
     Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from. Kept, without effect yet."),

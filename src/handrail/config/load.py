@@ -20,13 +20,17 @@ from handrail.config.merge import merge_values
 from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
+from handrail.config.unused_keys import unused_note
 from handrail.errors import SettingsError, SettingsFileError
+from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
 from handrail.permissions.modes import stricter
 
 if TYPE_CHECKING:
     from handrail.config import needs_trust, trust
+    from handrail.extensions import commands as command_files
 else:  # only folders with their own settings need them
+    command_files = lazy("handrail.extensions.commands")
     needs_trust = lazy("handrail.config.needs_trust")
     trust = lazy("handrail.config.trust")
 
@@ -61,13 +65,15 @@ def load_settings(
         servers = kept.named if kept else _servers(places, flags.sources, problems)
     own = [document for document in (*flag, *files) if _only_narrows(document, flags.wideners)]
     narrow, items = _split(own, servers, places.cwd, limited=limited)
+    if not limited and "project" in flags.sources:
+        items += project_commands(places, env)
     judged = not limited and (items or flags.trust)
     states, agreed = _judge(places, flags, items, before) if judged else ({}, {})
     trusted = {id(each) for each in own if states.get(_owner(each, places.cwd)) == TRUSTED}
     layers = [Layer(document, document.values) for document in policy]
     doubtful = False
     for document in (*flag, *files):
-        problems += document.problems
+        problems += (*document.problems, *unused_note(document))
         values: Mapping[str, Any] = document.values
         if id(document) in narrow and id(document) not in trusted:
             values = narrow[id(document)]
@@ -103,6 +109,15 @@ def load_settings(
         named=servers,
         agreed=agreed,
     )
+
+
+def project_commands(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[needs_trust.TrustItem, ...]":
+    """What the project's commands want that needs trust."""
+    folders = config_folders(Path(places.cwd), {**env, "HOME": places.home}, ("project",))
+    with_commands = [folder for folder in folders if (folder.path / "commands").is_dir()]
+    if not with_commands:
+        return ()
+    return needs_trust.command_items(command_files.find_commands(with_commands).by_name.values(), places.folders)
 
 
 def _policy(

@@ -11,17 +11,20 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.records import record
 
+if TYPE_CHECKING:
+    from handrail.extensions.commands import CommandFile
+
 # Keys whose values start programs: the project files that these name are part of what is trusted.
-RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
+RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
 CUT = re.compile(r"[\s;&|()<>=`'\"]+")
@@ -62,6 +65,22 @@ def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dic
     items: list[TrustItem] = []
     kept = _narrow(source, values, tree(), (), items)
     return kept, tuple(TrustItem(item.source, item.path, item.value, folder) for item in items)
+
+
+def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
+    """What the project's commands run, allow or make more expensive; `folders`: whose settings count, nearest first."""
+    return tuple(
+        TrustItem("project", ("commands", command.name, name), value, _folder_of(command.file, folders))
+        for command in commands
+        if command.source == "project"
+        for name, value in command.widens.items()
+    )
+
+
+def _folder_of(file: str, folders: Sequence[str]) -> str:
+    """The folder whose trust a file needs: the nearest that holds it, or else the working folder."""
+    real = os.path.realpath(file)
+    return next((folder for folder in folders if real.startswith(folder.rstrip("/") + "/")), folders[0])
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:

@@ -4,6 +4,7 @@ import json
 
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.stream import StreamFailure
+from handrail.loop.complete_prompt import PromptRefusal
 from handrail.loop.events import Denial, RunEnded
 from handrail.loop.partial_answer import is_empty
 from handrail.loop.repeat_guard import RepeatGuard
@@ -63,6 +64,11 @@ class RunProgress:
             self._last = attempt.answer
             start = self.text if before.why in CONTINUED else ""
             self.text = start + attempt.answer.text or self.text
+
+    def refuse(self, refusal: PromptRefusal) -> None:
+        """Remember why the prompt does not reach the model."""
+        self.text = refusal.text
+        self._denials += refusal.denials
 
     def turn_result(self, attempt: Attempt, before: RunState, *, has_queued_messages: bool) -> TurnResult:
         """The result of a recorded attempt."""

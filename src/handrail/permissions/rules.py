@@ -33,7 +33,7 @@ class RuleSource:
     """
 
     name: str
-    """policy, flag, local, project, user, session or cli."""
+    """policy, flag, local, project, user, session, cli or command."""
     file: str = ""
     line: int = 0
     folder: str = ""
@@ -52,6 +52,7 @@ NAMES = {
     "user": "user settings",
     "session": "this session",
     "cli": "command line",
+    "command": "front matter of the command",
 }
 SESSION = RuleSource("session")
 

@@ -7,9 +7,10 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.agents.definitions import AgentDefinition
@@ -20,11 +21,13 @@ from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Gate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
+from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.conversation_state import new_chain
 from handrail.loop.prompt import system_parts, system_prompt
 from handrail.providers.choose import ModelOptions
+from handrail.providers.model_aliases import alias_note
 from handrail.records import record
 from handrail.session.caller_names import caller_names
 from handrail.session.classifier import ModelClassifier
@@ -46,7 +49,6 @@ from handrail.session.parts import ConversationSpec, SharedParts, open_conversat
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
-from handrail.session.slash_files import find_commands
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
@@ -60,14 +62,18 @@ from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
+    from handrail.extensions import commands as command_files
+    from handrail.extensions import unsupported
     from handrail.session import gate as gates
     from handrail.session import mcp_servers, structured_output, with_agent
     from handrail.session import services as session_services
 else:
+    command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
     structured_output = lazy("handrail.session.structured_output")
+    unsupported = lazy("handrail.extensions.unsupported")
     with_agent = lazy("handrail.session.with_agent")
 
 
@@ -81,8 +87,12 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     names = caller_names(spec.tools.custom, host.hooks)
     state = state_folder(start_env)
     settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
+    for note in found_notes(spec.cwd, settings.loaded.env, spec.flags.instruction_sources):
+        host.on_warning(note)
     if not spec.replay and host.model is None:
         spec = replace(spec, model=model_options(settings.loaded, spec.model))
+        if note := alias_note(spec.model.model):
+            host.on_warning(note)
     spec = replace(spec, request=thinking_options(settings.loaded, spec.request))
     loaded = settings.loaded
     servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
@@ -104,6 +114,13 @@ def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings
         return host.mirror
     copy = SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
     return copy if host.mirror is None else both_mirrors(host.mirror, copy)
+
+
+def found_notes(cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> tuple[str, ...]:
+    """What a person should know of the folders for extensions: what in them has no effect."""
+    folders = config_folders(cwd, env, sources)
+    home = Path(env.get("HOME") or Path.home())
+    return unsupported.start_notes(unsupported.extension_notes(folders, cwd, home)) if folders else ()
 
 
 @record
@@ -294,8 +311,8 @@ def _run_options(
     """What tools may know of the session."""
 
     def commands() -> dict[str, str]:
-        found = find_commands(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
-        return {name: each.description for name, each in found.items()}
+        folders = config_folders(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
+        return {name: each.description for name, each in command_files.find_commands(folders).by_name.items()}
 
     return RunOptions(
         interactive=spec.interactive,

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
+from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
@@ -25,7 +26,6 @@ from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
 from handrail.session.retention import tidy
 from handrail.session.session_settings import SessionSettings
-from handrail.session.slash_files import find_commands
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
 from handrail.session.usage import SessionUsage
@@ -33,9 +33,12 @@ from handrail.tools.stub import fetch
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
+    from handrail.extensions import commands as command_files
     from handrail.files import restore
     from handrail.session import mcp_servers, slash_commands, subagents
 else:
+    command_files = lazy("handrail.extensions.commands")
+    mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
     slash_commands = lazy("handrail.session.slash_commands")
 
@@ -92,9 +95,14 @@ class Session:
                 self._begin_request(prompt_id)
 
         first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
-        is_command = isinstance(first, Text) and first.text.lstrip().startswith("/")
+        is_command = isinstance(first, Text) and (first.text.lstrip().startswith("/") or "@" in first.text)
         begin = self.commands.begin if is_command else None
-        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
+        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self._end_prompt)
+
+    async def _end_prompt(self) -> None:
+        if "commands" in self.__dict__:  # they were needed
+            self.commands.end_turn()
+        await self.model.close_replaced()
 
     def _begin_request(self, prompt_id: str) -> None:
         journal = self.services().undo if prompt_id else None
@@ -116,8 +124,8 @@ class Session:
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
-        sources, env = self.settings.flags.instruction_sources, self.settings.loaded.env
-        return slash_commands.SlashCommands(self, find_commands(self.spec.cwd, env, sources))
+        folders = config_folders(self.spec.cwd, self.settings.loaded.env, self.settings.flags.instruction_sources)
+        return slash_commands.SlashCommands(self, command_files.find_commands(folders).by_name)
 
     # What may change
 
@@ -143,14 +151,20 @@ class Session:
             await self.model.close_replaced()
 
     async def connect(self) -> None:
-        """Connect the MCP servers, once, and offer their tools."""
+        """Connect the MCP servers, once, and offer their tools. Those of a server that is slow to answer come later."""
         if self.servers is None or self._connected:
             return
         self._loop = asyncio.get_running_loop()
-        for warning in await self.servers.connect():
-            self.on_warning(warning)
+        wait = mcp_servers.first_wait(self.settings.loaded.env)
+        warnings = await self.servers.connect(wait, self._offer_server_tools)
         self._connected = True
+        self._offer_server_tools(warnings)
+
+    def _offer_server_tools(self, warnings: Sequence[str]) -> None:
+        assert self.servers is not None
         self.conversation.set_mcp_tools(self.servers.tools)
+        for warning in warnings:
+            self.on_warning(warning)
 
     def _recheck_servers(self, _source: str) -> None:
         """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
@@ -165,9 +179,7 @@ class Session:
     async def _drop_refused_servers(self) -> None:
         assert self.servers is not None
         if warnings := await self.servers.look_again():
-            self.conversation.set_mcp_tools(self.servers.tools)
-            for warning in warnings:
-                self.on_warning(warning)
+            self._offer_server_tools(warnings)
 
     # What programs ask
 
@@ -197,8 +209,9 @@ class Session:
         """Where a sub-agent's definition comes from, in the words that programs know."""
         source = self.agents.definitions()[name].source
         known = {"built-in": "built-in", "--agents": "flagSettings"}
-        inside = "projectSettings" if Path(source).is_relative_to(self.spec.cwd) else "userSettings"
-        return known.get(source, inside)
+        users = config_folders(self.spec.cwd, self.settings.loaded.env, ("user",))
+        is_users = any(Path(source).is_relative_to(folder.path) for folder in users)
+        return known.get(source, "userSettings" if is_users else "projectSettings")
 
     @property
     def key_source(self) -> str:

@@ -11,6 +11,7 @@ from handrail.config.places import SOURCES, SettingsPlaces, places_for
 from handrail.config.snapshot import NO_SETTINGS
 from handrail.config.watch import SettingsWatch
 from handrail.errors import HandrailError, SettingsError
+from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
 from handrail.session.caller_names import NO_NAMES, CallerNames
 from handrail.session.load_settings import LoadedSettings, gather_settings, load, loaded_from
@@ -39,6 +40,12 @@ def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
     if any(value.get(key) for value, _ in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
         for value, folder in values:
             yield from needs_trust.files_named([value.get(key) for key in needs_trust.RUNS], folder)
+
+
+def _has_commands(places: SettingsPlaces) -> bool:
+    """Whether the project has commands, which may need trust."""
+    folders = config_folders(Path(places.cwd), {"HOME": places.home}, ("project",))
+    return any((folder.path / "commands").is_dir() for folder in folders)
 
 
 def removes_tool(rule: str) -> bool:
@@ -70,7 +77,7 @@ class SessionSettings:
         self.on_change: list[Callable[[str], None]] = []
         """Called after each change with its source. Tools look for changes too, in their threads."""
         self._watch = SettingsWatch(places, flags)
-        nothing = self._watch.empty and not flags.settings and not self._policies
+        nothing = self._watch.empty and not flags.settings and not self._policies and not _has_commands(places)
         settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies)
         self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))
