@@ -77,7 +77,7 @@ class RunProgress:
             stopped_by=stopped_by,
             has_failed=attempt.failure is not None,
             has_queued_messages=has_queued_messages,
-            is_stuck=self.guard.is_stuck,
+            stuck=self.guard.stuck,
             is_unfit=is_final and not self._check_structured(),
             limit=self.usage.limit_reached(before.turn + (answer is not None)),
         )
@@ -91,9 +91,8 @@ class RunProgress:
     def run_ended(self, state: RunState, seconds: float) -> RunEnded:
         """The last event of a run that ends in `state` after these seconds."""
         self._add_side_usage()
-        if state.why is Why.REPEATED_FAILURE:
-            times, tool = self.guard.worst
-            self.problem = f"{tool} failed {times} times in a row with the same input and the same error."
+        if state.why in {Why.REPEATED_FAILURE, Why.REPEATED_CALL}:
+            self.problem = self.guard.problem
         return RunEnded(
             state.move,
             state.why,
