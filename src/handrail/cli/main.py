@@ -68,14 +68,18 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 
 
 def _undo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
+    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
+    _redo(parser)
+
+
+def _redo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session",
         metavar="SESSION",
         nargs="?",
         help="id, the beginning of one, or title (default: the newest in this folder)",
     )
-    parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
-    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
     parser.add_argument("--force", action="store_true", help="also bring back files that another program changed since")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -124,6 +128,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
+    "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",
         sessions_arguments.arguments,

@@ -21,7 +21,7 @@ RepeatedCall: TypeAlias = tuple[str, str, str, bool]
 
 @record
 class RepeatGuard:
-    """Counts the answers in a row that contained each call with the same end. A call that is not repeated is forgotten."""
+    """Counts the answers in a row that had each call with the same end. A call that is not repeated is forgotten."""
 
     calls: Mapping[RepeatedCall, int] = field(default_factory=dict)
 
