@@ -2,7 +2,7 @@
 
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.stream import StreamFailure
-from handrail.loop.events import Denial, RunEnded
+from handrail.loop.events import Denial, RunEnded, denial_of
 from handrail.loop.partial_answer import is_empty
 from handrail.loop.repeat_guard import RepeatGuard
 from handrail.loop.run_config import RunConfig
@@ -48,7 +48,7 @@ class RunProgress:
             for model, usage in outcome.output.used if outcome.output else ():
                 self.usage.add(model, usage)
             if outcome.status is Status.DENIED and outcome.decision:
-                self._denials.append(Denial(outcome.use, outcome.decision.reason))
+                self._denials.append(denial_of(outcome.use, outcome.decision))
         self.guard = self.guard.after(attempt.outcomes)
         self.failure = attempt.failure
         if attempt.answer:
