@@ -10,7 +10,7 @@ from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamFailure, StreamRetry
 from handrail.headless.lines import Lines
-from handrail.headless.printer import printer_for
+from handrail.headless.printer import JsonPrinter, TextPrinter
 from handrail.headless.wire import jsonable
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Move, Why
@@ -28,7 +28,8 @@ class Terminal(io.StringIO):
 
 def told(event: LoopEvent, form: str, out: io.StringIO) -> tuple[str, str]:
     errors = io.StringIO()
-    printer_for(form, Lines("s"), out, errors).on_event(event)  # type: ignore[arg-type]  # a literal, given by the test
+    json_printer = JsonPrinter(out, Lines("s"), only_result=form == "json")
+    (TextPrinter(out, errors) if form == "text" else json_printer).on_event(event)
     return out.getvalue(), errors.getvalue()
 
 
@@ -66,9 +67,12 @@ def test_an_error_of_a_server_cannot_steer_the_terminal() -> None:
 
 
 def test_a_limit_is_told_in_words() -> None:
-    ended = RunEnded(Move.LIMIT, Why.MAX_TURNS)
+    ended = RunEnded(Move.LIMIT, Why.MAX_TURNS, turns=2000)
 
-    assert told(ended, "text", io.StringIO()) == ("", "handrail: the limit of turns was reached\n")
+    assert told(ended, "text", io.StringIO()) == (
+        "",
+        "handrail: the limit of 2,000 turns was reached\nhandrail: --max-turns N sets another limit\n",
+    )
     assert json.loads(told(ended, "json", io.StringIO())[0])["terminal_reason"] == "max_turns"
 
 

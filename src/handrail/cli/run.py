@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from handrail.cli.display import Display, display_for, folder_warning
 from handrail.cli.flags import Flags, read_flags
 from handrail.cli.permission_flags import warn
 from handrail.cli.session_flags import session_spec
@@ -21,7 +22,8 @@ from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
-from handrail.headless.printer import Printer, printer_for
+from handrail.headless.printer import JsonPrinter, Printer, TextPrinter
+from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import RunEnded
 from handrail.session.build import open_session
@@ -29,27 +31,33 @@ from handrail.session.session import Session
 from handrail.session.spec import SessionHost
 
 if TYPE_CHECKING:
-    from handrail.cli import serve_stdio
+    from handrail.cli import live, serve_stdio
 else:
+    live = lazy("handrail.cli.live")
     serve_stdio = lazy("handrail.cli.serve_stdio")
 
 NO_PROMPT = 'there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.'
-FAILED, USAGE = 1, 2
+FAILED, USAGE, DENIED = 1, 2, 3
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
 """How long an idle pipe is waited for, in seconds, when there is a prompt already."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """0 = answered, 1 = the run failed or there was no prompt, 2 = bad flags, 130 = interrupted, 143 = terminated."""
+    """
+    The exit code of a run.
+
+    0 = answered, 1 = the run failed or there was no prompt, 2 = bad flags, 3 = answered, but a call was refused and
+    --fail-on-denial was given, 130 = interrupted, 143 = terminated.
+    """
     flags = read_flags(arguments)
     if flags.chosen.record and flags.chosen.replay:
         warn("--record and --replay cannot be used together: a replay has nothing new to record.")
         return USAGE
     for warning in flags.warnings:
         warn(warning)
-    if flags.chosen.prompt is None and flags.chosen.output_format == flags.chosen.input_format == "text":
-        warn("the interactive terminal has not come yet. Use -p with a prompt.")
+    if is_interactive(flags.chosen):
+        warn('the interactive terminal has not come yet. Give a prompt: handrail "What does this project do?"')
         return USAGE
     plain_log()
     try:
@@ -60,10 +68,17 @@ def run(arguments: Sequence[str]) -> int:
         return FAILED
 
 
+def is_interactive(chosen: argparse.Namespace) -> bool:
+    """Whether the flags ask for a conversation on the terminal: no prompt, and no format that only programs read."""
+    return chosen.prompt is None and not chosen.words and chosen.output_format == chosen.input_format == "text"
+
+
 def dispatch(flags: Flags) -> int:
     """Serve a program that drives the agent, or work on one prompt."""
     if flags.chosen.input_format == "stream-json":
         return asyncio.run(serve_stdio.serve(flags))
+    if warning := folder_warning(os.path.realpath("."), os.path.realpath(os.environ.get("HOME") or "/")):
+        warn(warning)
     prompt = prompt_of(flags.chosen)
     if not prompt and not (flags.chosen.resume or flags.chosen.newest):
         warn(NO_PROMPT)
@@ -83,12 +98,23 @@ def plain_log() -> None:
 
 
 async def answer(flags: Flags, prompt: str) -> int:
-    """Let the agent work on the prompt and print what happens."""
+    """Let the agent work on the prompt, and show what happens."""
+    display = display_for(flags.chosen)
+    if not display.needs_terminal:
+        return await work(flags, prompt, display)
+    with live.open_terminal(flags.chosen, display) as terminal:
+        return await work(flags, prompt, display, terminal)
+
+
+async def work(flags: Flags, prompt: str, display: Display, terminal: "live.TerminalRun | None" = None) -> int:
+    """Let the agent work on the prompt and print what happens; returns the exit code."""
     chosen = flags.chosen
-    session = open_session(session_spec(chosen), host=SessionHost(on_warning=warn))
-    printers = printers_for(chosen, session)
+    host = SessionHost(on_warning=warn, handler=terminal.handler if terminal else None)
+    session = open_session(session_spec(chosen), host=host)
+    printers = printers_for(chosen, session, display, terminal)
     code = on_signals(session.conversation.interrupt)
     ended: RunEnded | None = None
+    denied = False
     try:
         message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words
         if not prompt and session.conversation.deferred is None:
@@ -99,16 +125,21 @@ async def answer(flags: Flags, prompt: str) -> int:
                     session.conversation.interrupt()  # the signal may have come before there was a run
                 for printer in printers:
                     printer.on_event(event)
+                denied = denied or bool(denials_of(event))
                 if isinstance(event, RunEnded):
                     ended = event
     finally:
         await session.aclose()
     if (stopped := code()) is not None:
         return stopped
-    return FAILED if ended is None or ended.is_error else 0
+    if ended is None or ended.is_error:
+        return FAILED
+    return DENIED if denied and chosen.fail_on_denial else 0
 
 
-def printers_for(chosen: argparse.Namespace, session: Session) -> list[Printer]:
+def printers_for(
+    chosen: argparse.Namespace, session: Session, display: Display, terminal: "live.TerminalRun | None"
+) -> list[Printer]:
     """The printers of the events of a run."""
     lines = Lines(
         session.id,
@@ -117,10 +148,16 @@ def printers_for(chosen: argparse.Namespace, session: Session) -> list[Printer]:
         facts=session.facts,
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
     )
-    printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
+    printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
+    if chosen.output_format == "text":
+        out = None if display.streams else sys.stdout
+        kept = session.transcript is not None
+        printers.append(TextPrinter(out, sys.stderr, calls_shown=display.shows_calls, can_continue=kept))
+    else:
+        printers.append(JsonPrinter(sys.stdout, lines, only_result=chosen.output_format == "json"))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
-    elif chosen.debug or chosen.verbose:
+    elif chosen.debug or (chosen.verbose and not display.shows_calls):
         notices = chosen.output_format != "text"  # the text printer shows notices anyway
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers

@@ -1,15 +1,15 @@
 """Prints a run: the final text, the one result object, or a line for everything that happens."""
 
 import json
-from typing import Literal, Protocol, TextIO, TypeAlias
+from typing import Protocol, TextIO
 
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
+from handrail.headless.ways_out import denials_of, way_out
 from handrail.headless.wire import problem_of
-from handrail.loop.events import LoopEvent, Notice, RunEnded
-
-Format: TypeAlias = Literal["text", "json", "stream-json"]
+from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
+from handrail.loop.state import Why
 
 DENIALS = 5
 """How many refused calls are listed one by one."""
@@ -22,15 +22,26 @@ class Printer(Protocol):
 
 
 class TextPrinter:
-    """Prints the final text; on standard error, what failed, what was refused, and why it takes long."""
+    """
+    Prints the final text; on standard error, what failed, what was refused, and why it takes long.
 
-    def __init__(self, out: TextIO, errors: TextIO) -> None:
+    Without `out` the answer, with `calls_shown` the refused calls have been shown as they came. `can_continue`: the
+    session is kept, so that another prompt can go on with it.
+    """
+
+    def __init__(
+        self, out: TextIO | None, errors: TextIO, *, calls_shown: bool = False, can_continue: bool = False
+    ) -> None:
         self._out = out
         self._errors = errors
+        self._calls_shown = calls_shown
+        self._can_continue = can_continue
+        self._denials: list[Denial] = []
 
     def on_event(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
             self._tell(news.message)
+        self._denials += denials_of(event)
         match event:
             case StreamRetry(failure=failure, delay=delay):
                 self._tell(f"{failure.message}. It is tried again in {delay:.1f} seconds.")
@@ -42,19 +53,28 @@ class TextPrinter:
                 pass
 
     def _print_end(self, event: RunEnded) -> None:
-        if event.text:
+        if event.text and self._out is not None:
             # programs get the text as it is; for terminals, control characters are removed
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
-        elif not event.is_error and event.deferred is None:
+        elif not event.text and not event.is_error and event.deferred is None:
             self._tell("the model gave an empty answer")
-        for denial in event.denials[:DENIALS]:
-            self._tell(f"{denial.use.name} was refused: {denial.reason}")
-        if len(event.denials) > DENIALS:
-            self._tell(f"{len(event.denials) - DENIALS} more calls were refused")
+        if not self._calls_shown:
+            self._list_denials()
+        if way := way_out(self._denials):
+            self._tell(way)
         if event.is_error:
             self._tell(problem_of(event))
+        if event.why is Why.MAX_TURNS:
+            more = '`handrail -p --continue "Go on."` goes on from here; ' if self._can_continue else ""
+            self._tell(f"{more}--max-turns N sets another limit")
         if event.deferred is not None:
             self._tell(f"a hook put off a call of {event.deferred.name}; --resume takes it up again")
+
+    def _list_denials(self) -> None:
+        for denial in self._denials[:DENIALS]:
+            self._tell(f"{denial.use.name} was refused: {denial.reason}")
+        if len(self._denials) > DENIALS:
+            self._tell(f"{len(self._denials) - DENIALS} more calls were refused")
 
     def _tell(self, text: str) -> None:
         _write(self._errors, f"handrail: {plain(text)}")
@@ -72,11 +92,6 @@ class JsonPrinter:
         for line in self._lines.of(event):
             if line["type"] == "result" or not self._only_result:
                 _write(self._out, dump_json(line))
-
-
-def printer_for(form: Format, lines: Lines, out: TextIO, errors: TextIO) -> Printer:
-    """The printer of a format."""
-    return TextPrinter(out, errors) if form == "text" else JsonPrinter(out, lines, only_result=form == "json")
 
 
 def dump_json(line: dict[str, object]) -> str:
