@@ -58,10 +58,12 @@ def asking_terminal(wanted: bool | None, warn: Callable[[str], None]) -> int | N
     Unless it is `wanted` or not, a person is asked if standard input and standard error are a terminal and the program
     does not run in its background. If it is wanted, the terminal of the process will do.
     """
-    if wanted is None:
-        return 0 if os.isatty(0) and os.isatty(2) and is_foreground(0) else None
-    if not wanted or os.isatty(0):
-        return 0 if wanted else None
+    if wanted is False:
+        return None
+    if os.isatty(0) and os.isatty(2) and (wanted or is_foreground(0)):
+        return 0
+    if not wanted:
+        return None
     try:
         return os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:

@@ -151,8 +151,7 @@ def printers_for(
     printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
     if chosen.output_format == "text":
         out = None if display.streams else sys.stdout
-        kept = session.transcript is not None
-        printers.append(TextPrinter(out, sys.stderr, calls_shown=display.shows_calls, can_continue=kept))
+        printers.append(TextPrinter(out, sys.stderr, can_continue=session.transcript is not None))
     else:
         printers.append(JsonPrinter(sys.stdout, lines, only_result=chosen.output_format == "json"))
     if chosen.debug_file:

@@ -25,23 +25,20 @@ class TextPrinter:
     """
     Prints the final text; on standard error, what failed, what was refused, and why it takes long.
 
-    Without `out` the answer, with `calls_shown` the refused calls have been shown as they came. `can_continue`: the
-    session is kept, so that another prompt can go on with it.
+    Without `out` the answer is shown elsewhere. `can_continue`: the session is kept, so that another prompt can go on
+    with it.
     """
 
-    def __init__(
-        self, out: TextIO | None, errors: TextIO, *, calls_shown: bool = False, can_continue: bool = False
-    ) -> None:
+    def __init__(self, out: TextIO | None, errors: TextIO, *, can_continue: bool = False) -> None:
         self._out = out
         self._errors = errors
-        self._calls_shown = calls_shown
         self._can_continue = can_continue
         self._denials: list[Denial] = []
 
     def on_event(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
             self._tell(news.message)
-        self._denials += denials_of(event)
+        self._denials += [denial for denial in denials_of(event) if not denial.by_person]
         match event:
             case StreamRetry(failure=failure, delay=delay):
                 self._tell(f"{failure.message}. It is tried again in {delay:.1f} seconds.")
@@ -58,8 +55,7 @@ class TextPrinter:
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
         elif not event.text and not event.is_error and event.deferred is None:
             self._tell("the model gave an empty answer")
-        if not self._calls_shown:
-            self._list_denials()
+        self._list_denials()
         if way := way_out(self._denials):
             self._tell(way)
         if event.is_error:

@@ -182,18 +182,25 @@ class Notice:
 
 @record
 class Denial:
-    """A call that was not allowed. `remedy` would have allowed it; `unasked`: there was no one to ask about it."""
+    """
+    A call that was not allowed. `remedy` would have allowed it.
+
+    `unasked`: there was no one to ask about it; `by_person`: the user said no.
+    """
 
     use: ToolUse
     reason: str
     remedy: tuple[Update, ...] = ()
     unasked: bool = False
+    by_person: bool = False
 
 
 def denial_of(use: ToolUse, decision: Decision) -> Denial:
     """The denial of a call by this decision."""
-    unasked = any(opinion.strength is Strength.NOBODY for opinion in decision.opinions)
-    return Denial(use, decision.reason, decision.remedy, unasked)
+    last = decision.opinions[-1] if decision.opinions else None
+    unasked = last is not None and last.strength is Strength.NOBODY
+    by_person = last is not None and last.strength is Strength.PERSON and last.layer == "person"
+    return Denial(use, decision.reason, decision.remedy, unasked, by_person)
 
 
 @record

@@ -70,8 +70,7 @@ class Screen:
             self._held.append((False, text))
         elif text:
             self.end_answer_line()
-            self._erase()
-            self._errors.write(text)
+            self._errors.write(self._cleared() + text)
             self._at_line_start = text.endswith("\n")
             self._draw()
         return len(text)
@@ -122,8 +121,11 @@ class Screen:
     def status(self, text: str) -> None:
         """Show this status line, on terminals that can redraw one; empty = none."""
         self._status = text
-        self._erase()
-        self._draw()
+        cleared = self._cleared()
+        self._draw(cleared)
+        if cleared and not self._is_drawn:
+            self._errors.write(cleared)
+            self._errors.flush()
 
     @contextmanager
     def question(self) -> Iterator[Callable[[str], None]]:
@@ -144,19 +146,24 @@ class Screen:
                 (self.answer if is_answer else self.write)(text)
             self._draw()
 
-    def _draw(self) -> None:
+    def _draw(self, before: str = "") -> None:
         is_free = self._at_line_start and not self.is_mid_answer and self._held is None
-        if not self._redraws or not self._status or not is_free:
+        if not self._redraws or not self._status or self._is_drawn or not is_free:
             return
-        self._errors.write(self._paint(clip(plain(self._status), self.width), DIM))
+        self._errors.write(before + self._paint(clip(plain(self._status), self.width), DIM))
         self._errors.flush()
         self._is_drawn = True
 
+    def _cleared(self) -> str:
+        """What takes the status line off the screen."""
+        clear = CLEAR if self._is_drawn else ""
+        self._is_drawn = False
+        return clear
+
     def _erase(self) -> None:
-        if self._is_drawn:
-            self._errors.write(CLEAR)
+        if clear := self._cleared():
+            self._errors.write(clear)
             self._errors.flush()
-            self._is_drawn = False
 
     def _paint(self, text: str, colour: str) -> str:
         return f"{colour}{text}{NORMAL}" if colour and self._colour else text

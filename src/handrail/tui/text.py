@@ -49,8 +49,8 @@ def _piece(text: str, width: int) -> str:
     if columns(text) <= width:
         return text
     head = _head(text, width)
-    space = head.rstrip().rfind(" ")
-    return head if text[len(head) :].startswith(" ") or space <= 0 else head[: space + 1]
+    words, _, _ = head.rpartition(" ")
+    return f"{words} " if words.strip() and not text[len(head) :].startswith(" ") else head
 
 
 def _head(text: str, width: int) -> str:
