@@ -8,7 +8,7 @@ import pytest
 
 from handrail.conversation.blocks import ToolUse
 from handrail.headless.lines import Lines
-from handrail.headless.printer import TextPrinter
+from handrail.headless.printer import printer_for
 from handrail.hooks.news import HookNews
 from handrail.loop.events import LoopEvent
 from handrail.tools.events import CallProgress
@@ -52,7 +52,7 @@ def test_started_and_answered_hooks_are_lines_on_request(of_a_call: bool) -> Non
 
 def test_what_a_hook_says_to_a_person_is_shown_beside_the_answer() -> None:
     out, errors = io.StringIO(), io.StringIO()
-    printer = TextPrinter(out, errors)
+    printer = printer_for("text", Lines("s"), out, errors)
     for event in (STARTED, RESPONSE, MESSAGE, HookNews("a\x1b[2J")):
         printer.on_event(event)
 

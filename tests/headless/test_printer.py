@@ -10,7 +10,7 @@ from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamFailure, StreamRetry
 from handrail.headless.lines import Lines
-from handrail.headless.printer import JsonPrinter, TextPrinter
+from handrail.headless.printer import printer_for
 from handrail.headless.wire import jsonable
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Move, Why
@@ -28,8 +28,7 @@ class Terminal(io.StringIO):
 
 def told(event: LoopEvent, form: str, out: io.StringIO) -> tuple[str, str]:
     errors = io.StringIO()
-    json_printer = JsonPrinter(out, Lines("s"), only_result=form == "json")
-    (TextPrinter(out, errors) if form == "text" else json_printer).on_event(event)
+    printer_for(form, Lines("s"), out, errors).on_event(event)  # type: ignore[arg-type]  # a literal, given by the test
     return out.getvalue(), errors.getvalue()
 
 

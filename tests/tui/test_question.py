@@ -46,6 +46,9 @@ def test_a_question_fits_cannot_steer_the_terminal_and_tells_what_it_left_out(te
     )
 
     assert all(columns(line) <= width and "\x1b" not in line and "\r" not in line for line in (*short, *whole))
+    assert all(
+        line.startswith("  ") for line in (*short[1:], *whole[1:])
+    )  # nothing in a call can pass for our own words
     assert is_short_cut == any("more lines; v shows them" in line for line in short) == (len(short) < len(whole))
     assert not is_whole_cut
 

@@ -20,6 +20,9 @@ class Display:
         return self.streams or self.shows_calls or self.may_ask
 
 
+NO_DISPLAY = Display()
+
+
 def display_for(chosen: argparse.Namespace) -> Display:
     """What is shown by these flags on the streams of this process: a pipe gets nothing but the result."""
     prints_events = chosen.debug and not chosen.debug_file  # --debug shows every event itself

@@ -21,6 +21,7 @@ from handrail.tui.screen import Screen
 class TerminalRun:
     """The view of a run on a terminal, and who answers questions about its calls."""
 
+    display: Display
     view: RunView | None = None
     handler: TerminalHandler | None = None
 
@@ -36,7 +37,7 @@ def open_terminal(chosen: argparse.Namespace, display: Display) -> Iterator[Term
         view = RunView(screen, shows_calls=display.shows_calls, details=details)
     with redirect_stderr(cast("TextIO", screen)):
         try:
-            yield TerminalRun(view, None if terminal is None else TerminalHandler(_dialog(screen, terminal)))
+            yield TerminalRun(display, view, None if terminal is None else TerminalHandler(_dialog(screen, terminal)))
         finally:
             if view is not None:
                 view.close()

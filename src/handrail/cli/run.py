@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from handrail.cli.display import Display, display_for, folder_warning
+from handrail.cli.display import NO_DISPLAY, display_for, folder_warning
 from handrail.cli.flags import Flags, read_flags
 from handrail.cli.permission_flags import warn
 from handrail.cli.session_flags import session_spec
@@ -22,7 +22,7 @@ from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
-from handrail.headless.printer import JsonPrinter, Printer, TextPrinter
+from handrail.headless.printer import Printer, printer_for
 from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import RunEnded
@@ -83,7 +83,7 @@ def dispatch(flags: Flags) -> int:
     if not prompt and not (flags.chosen.resume or flags.chosen.newest):
         warn(NO_PROMPT)
         return FAILED
-    return asyncio.run(answer(flags, prompt))
+    return asyncio.run(show(flags, prompt))
 
 
 def plain_log() -> None:
@@ -97,21 +97,21 @@ def plain_log() -> None:
         logging.lastResort.setFormatter(Plain())
 
 
-async def answer(flags: Flags, prompt: str) -> int:
-    """Let the agent work on the prompt, and show what happens."""
+async def show(flags: Flags, prompt: str) -> int:
+    """Let the agent work on the prompt; on a terminal, what happens is drawn and the person may be asked."""
     display = display_for(flags.chosen)
     if not display.needs_terminal:
-        return await work(flags, prompt, display)
+        return await answer(flags, prompt)
     with live.open_terminal(flags.chosen, display) as terminal:
-        return await work(flags, prompt, display, terminal)
+        return await answer(flags, prompt, terminal)
 
 
-async def work(flags: Flags, prompt: str, display: Display, terminal: "live.TerminalRun | None" = None) -> int:
-    """Let the agent work on the prompt and print what happens; returns the exit code."""
+async def answer(flags: Flags, prompt: str, terminal: "live.TerminalRun | None" = None) -> int:
+    """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
     host = SessionHost(on_warning=warn, handler=terminal.handler if terminal else None)
     session = open_session(session_spec(chosen), host=host)
-    printers = printers_for(chosen, session, display, terminal)
+    printers = printers_for(chosen, session, terminal)
     code = on_signals(session.conversation.interrupt)
     ended: RunEnded | None = None
     denied = False
@@ -137,10 +137,9 @@ async def work(flags: Flags, prompt: str, display: Display, terminal: "live.Term
     return DENIED if denied and chosen.fail_on_denial else 0
 
 
-def printers_for(
-    chosen: argparse.Namespace, session: Session, display: Display, terminal: "live.TerminalRun | None"
-) -> list[Printer]:
+def printers_for(chosen: argparse.Namespace, session: Session, terminal: "live.TerminalRun | None") -> list[Printer]:
     """The printers of the events of a run."""
+    display = terminal.display if terminal else NO_DISPLAY
     lines = Lines(
         session.id,
         partial=chosen.include_partial_messages,
@@ -149,11 +148,8 @@ def printers_for(
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
     )
     printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
-    if chosen.output_format == "text":
-        out = None if display.streams else sys.stdout
-        printers.append(TextPrinter(out, sys.stderr, can_continue=session.transcript is not None))
-    else:
-        printers.append(JsonPrinter(sys.stdout, lines, only_result=chosen.output_format == "json"))
+    out, is_kept = None if display.streams else sys.stdout, session.transcript is not None
+    printers.append(printer_for(chosen.output_format, lines, out, sys.stderr, can_continue=is_kept))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
     elif chosen.debug or (chosen.verbose and not display.shows_calls):

@@ -1,7 +1,7 @@
 """Prints a run: the final text, the one result object, or a line for everything that happens."""
 
 import json
-from typing import Protocol, TextIO
+from typing import Literal, Protocol, TextIO, TypeAlias
 
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamRetry
@@ -10,6 +10,8 @@ from handrail.headless.ways_out import denials_of, way_out
 from handrail.headless.wire import problem_of
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Why
+
+Format: TypeAlias = Literal["text", "json", "stream-json"]
 
 DENIALS = 5
 """How many refused calls are listed one by one."""
@@ -88,6 +90,16 @@ class JsonPrinter:
         for line in self._lines.of(event):
             if line["type"] == "result" or not self._only_result:
                 _write(self._out, dump_json(line))
+
+
+def printer_for(
+    form: Format, lines: Lines, out: TextIO | None, errors: TextIO, *, can_continue: bool = False
+) -> Printer:
+    """The printer of a format. Without `out`, text is shown elsewhere."""
+    if form == "text":
+        return TextPrinter(out, errors, can_continue=can_continue)
+    assert out is not None
+    return JsonPrinter(out, lines, only_result=form == "json")
 
 
 def dump_json(line: dict[str, object]) -> str:

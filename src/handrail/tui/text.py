@@ -33,8 +33,8 @@ def clip(text: str, width: int) -> str:
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """The text in lines that fit, broken at spaces where possible; all but the first begin with the indent."""
     lines: list[str] = []
-    for line in text.expandtabs(4).split("\n"):
-        rest, start = line.rstrip(), ""
+    for number, line in enumerate(text.expandtabs(4).split("\n")):
+        rest, start = line.rstrip(), indent if number else ""
         while True:
             piece = _piece(rest, max(width - len(start), 10))
             lines.append(start + piece.rstrip())
