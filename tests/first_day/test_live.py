@@ -10,6 +10,8 @@ import pytest
 from tests.cli.test_run import HELLO, handrail, variables
 from tests.on_terminal import OnTerminal
 
+from handrail.cli.flags import read_flags
+from handrail.cli.session_flags import session_spec
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 
@@ -160,6 +162,14 @@ async def test_a_limit_says_its_number_and_how_to_go_on(project: Path) -> None:
     ran, server = await handrail([HELLO], project, "-p", "--continue", "Go on.")
     assert (ran.code, ran.out) == (0, "Hello there.\n")
     assert "Look around." in server.requests[0].raw.decode()
+
+
+async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
+    def turns(*arguments: str) -> int | None:
+        return session_spec(read_flags(arguments).chosen).limits.turns
+
+    assert (turns("-p", "x"), turns("x y"), turns("-p", "x", "--max-turns", "3")) == (2_000, 2_000, 3)
+    assert turns("--output-format", "stream-json", "--input-format", "stream-json") is None
 
 
 @pytest.mark.parametrize(
