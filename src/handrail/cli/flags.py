@@ -78,8 +78,8 @@ def parser() -> argparse.ArgumentParser:
     """The parser of `handrail -p`."""
     top = RunParser(
         prog="handrail",
-        usage="handrail -p PROMPT [flags]",
-        description="Run an agent without a terminal. What is piped in is added to the prompt.",
+        usage='handrail "PROMPT" [flags]',
+        description="Let an agent work on a prompt. What is piped in is added to the prompt.",
         allow_abbrev=False,
     )
     top.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="answer and leave")
@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--fallback-model", type=_names, default=(), help="to try when the first is overloaded")
     top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format; told from the model if left out")
     top.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
-    top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers")
+    top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers (2,000 unless a program drives)")
     top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")
@@ -111,7 +111,13 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--replay-match", choices=MATCHES, default="conversation", help="what must be as recorded")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
-    top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
+    loud = top.add_mutually_exclusive_group()
+    loud.add_argument("--verbose", action="store_true", help="more about each call: input, decision, stages")
+    loud.add_argument("--quiet", action="store_true", help="on a terminal too, print only what a pipe would get")
+    top.add_argument(
+        "--ask", action=argparse.BooleanOptionalAction, help="ask you about calls (default: if you are at a terminal)"
+    )
+    top.add_argument("--fail-on-denial", action="store_true", help="exit code 3 if a call was refused")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
     top.add_argument("--debug-file", metavar="FILE", type=_not_empty, help="the same, into a file")
     for flag, values in LATER_FLAGS.items():

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from handrail.cli.display import NO_DISPLAY, display_for, folder_warning
 from handrail.cli.flags import Flags, read_flags
 from handrail.cli.permission_flags import warn
 from handrail.cli.result_guard import ResultGuard
@@ -25,6 +26,7 @@ from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.pipe import watch_reader
 from handrail.headless.piped_text import PipedText
 from handrail.headless.printer import Printer, printer_for
+from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import RunEnded
 from handrail.session.build import open_session
@@ -32,19 +34,25 @@ from handrail.session.session import Session
 from handrail.session.spec import SessionHost
 
 if TYPE_CHECKING:
-    from handrail.cli import serve_stdio
+    from handrail.cli import live, serve_stdio
 else:
+    live = lazy("handrail.cli.live")
     serve_stdio = lazy("handrail.cli.serve_stdio")
 
 NO_PROMPT = 'there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.'
-FAILED, USAGE = 1, 2
+FAILED, USAGE, DENIED = 1, 2, 3
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
 """How long an idle pipe is waited for, in seconds, when there is a prompt already."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """0 = answered, 1 = it failed, was left or had no prompt, 2 = bad flags; after a signal 128 and its number."""
+    """
+    The exit code of a run.
+
+    0 = answered, 1 = it failed, was left or had no prompt, 2 = bad flags, 3 = answered, but a call was refused and
+    --fail-on-denial was given; after a signal 128 and its number.
+    """
     result = ResultGuard(arguments)
     try:
         return dispatch(arguments, result)
@@ -69,16 +77,24 @@ def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
         raise FlagError("--record and --replay cannot be used together: a replay has nothing new to record.", "")
     for warning in flags.warnings:
         warn(warning)
-    if chosen.prompt is None and chosen.output_format == chosen.input_format == "text":
-        raise FlagError("the interactive terminal has not come yet. Use -p with a prompt.", "")
+    if is_interactive(chosen):
+        hint = 'Give a prompt: handrail "What does this project do?"'
+        raise FlagError(f"the interactive terminal has not come yet. {hint}", "")
     plain_log()
     with open_debug_file(chosen.debug_file) as chosen.debug_out:
         if chosen.input_format == "stream-json":
             return asyncio.run(serve_stdio.serve(flags))
+        if warning := folder_warning(os.path.realpath("."), os.path.realpath(os.environ.get("HOME") or "/")):
+            warn(warning)
         prompt = prompt_of(chosen)
         if not prompt and not (chosen.resume or chosen.newest):
             raise HandrailError(NO_PROMPT)
-        return asyncio.run(answer(flags, prompt, result))
+        return asyncio.run(show(flags, prompt, result))
+
+
+def is_interactive(chosen: argparse.Namespace) -> bool:
+    """Whether the flags ask for a conversation on the terminal: no prompt, and no format that only programs read."""
+    return chosen.prompt is None and not chosen.words and chosen.output_format == chosen.input_format == "text"
 
 
 def plain_log() -> None:
@@ -92,14 +108,25 @@ def plain_log() -> None:
         logging.lastResort.setFormatter(Plain())
 
 
-async def answer(flags: Flags, prompt: str, result: ResultGuard) -> int:
+async def show(flags: Flags, prompt: str, result: ResultGuard) -> int:
+    """Let the agent work on the prompt; on a terminal, what happens is drawn and the person may be asked."""
+    display = display_for(flags.chosen)
+    if not display.needs_terminal:
+        return await answer(flags, prompt, result)
+    with live.open_terminal(flags.chosen, display) as terminal:
+        return await answer(flags, prompt, result, terminal)
+
+
+async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live.TerminalRun | None" = None) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
-    session = open_session(session_spec(chosen), host=SessionHost(on_warning=warn))
+    host = SessionHost(on_warning=warn, handler=terminal.handler if terminal else None)
+    session = open_session(session_spec(chosen), host=host)
     out = PipedText.of(sys.stdout)
-    printers = printers_for(chosen, session, out)
+    printers = printers_for(chosen, session, out, terminal)
     code = on_signals(lambda: _stop(session, out))
     ended: RunEnded | None = None
+    denied = False
     try:
         if out is not None:
             watch_reader(out.descriptor, session.conversation.interrupt)
@@ -112,6 +139,7 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard) -> int:
                     session.conversation.interrupt()  # the signal may have come before there was a run
                 for printer in printers:
                     printer.on_event(event)
+                denied = denied or bool(denials_of(event))
                 if isinstance(event, RunEnded):
                     ended = event
                     result.is_printed = True
@@ -122,9 +150,13 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard) -> int:
         ended = None
     finally:
         await session.aclose()
-    if (stopped := code()) is not None:
+    return _exit_code(code(), ended, denied=denied and chosen.fail_on_denial)
+
+
+def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> int:
+    if stopped is not None:
         return stopped
-    return FAILED if ended is None or ended.is_error else 0
+    return FAILED if ended is None or ended.is_error else DENIED if denied else 0
 
 
 def _stop(session: Session, out: PipedText | None) -> None:
@@ -133,8 +165,11 @@ def _stop(session: Session, out: PipedText | None) -> None:
         out.hurry()
 
 
-def printers_for(chosen: argparse.Namespace, session: Session, out: PipedText | None) -> list[Printer]:
+def printers_for(
+    chosen: argparse.Namespace, session: Session, out: PipedText | None, terminal: "live.TerminalRun | None"
+) -> list[Printer]:
     """The printers of the events of a run; `out` is what they print to, None = the terminal."""
+    display = terminal.display if terminal else NO_DISPLAY
     lines = Lines(
         session.id,
         partial=chosen.include_partial_messages,
@@ -143,10 +178,12 @@ def printers_for(chosen: argparse.Namespace, session: Session, out: PipedText | 
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
         window=session.model_facts.window,
     )
-    printers: list[Printer] = [printer_for(chosen.output_format, lines, out or sys.stdout, sys.stderr)]
+    printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
+    text, is_kept = None if display.streams else out or sys.stdout, session.transcript is not None
+    printers.append(printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
-    elif chosen.debug or chosen.verbose:
+    elif chosen.debug or (chosen.verbose and not display.shows_calls):
         notices = chosen.output_format != "text"  # the text printer shows notices anyway
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.block_json import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
+from handrail.headless.ways_out import allowing_flags
 from handrail.lazy import lazy
-from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
+from handrail.loop.events import SYNTHETIC, BlockComplete, Denial, RunEnded
 from handrail.loop.run_hooks import failure_kind
 from handrail.loop.state import Why
 from handrail.loop.usage import ModelUsage
@@ -15,6 +16,7 @@ from handrail.loop.windows import window_of
 from handrail.session.answer import WHAT_HAPPENED
 from handrail.tools.outcome import Outcome
 from handrail.tools.output import Output
+from handrail.tools.wording import several
 from handrail.transcripts.writer import new_id
 
 Line = dict[str, Any]
@@ -127,10 +129,7 @@ def result(event: RunEnded, window: Callable[[str], int] = window_of) -> Line:
         "total_cost_usd": event.dollars,
         "usage": _total(event.spent),
         "modelUsage": {model: _model_usage(spent, window(model)) for model, spent in event.spent.items()},
-        "permission_denials": [
-            {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": jsonable(d.use.input)}
-            for d in event.denials
-        ],
+        "permission_denials": [_denial(denial) for denial in event.denials],
     }
     if event.structured is not None:
         line["structured_output"] = jsonable(event.structured)
@@ -141,6 +140,19 @@ def result(event: RunEnded, window: Callable[[str], int] = window_of) -> Line:
     if event.deferred is not None:
         use = event.deferred
         line["deferred_tool_use"] = {"id": use.id, "name": use.name, "input": jsonable(use.input)}
+    return line
+
+
+def _denial(denial: Denial) -> Line:
+    line: Line = {
+        "tool_name": denial.use.name,
+        "tool_use_id": denial.use.id,
+        "tool_input": jsonable(denial.use.input),
+        "decision_reason": denial.reason,
+    }
+    if denial.remedy:
+        line["permission_suggestions"] = jsonable(denial.remedy)
+        line["allow_with"] = allowing_flags(denial.remedy)
     return line
 
 
@@ -167,6 +179,8 @@ def failed_result(problem: str, session_id: str = "") -> Line:
 def problem_of(event: RunEnded) -> str:
     """What went wrong, in one line; the name of the reason if there is no text."""
     said = (event.problem, event.failure.report if event.failure else "")
+    if event.why is Why.MAX_TURNS and not any(said):
+        return f"the limit of {several(event.turns, 'turn')} was reached"
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 

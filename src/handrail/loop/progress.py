@@ -5,7 +5,7 @@ import json
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.loop.complete_prompt import PromptRefusal
-from handrail.loop.events import Denial, RunEnded
+from handrail.loop.events import Denial, RunEnded, denial_of
 from handrail.loop.partial_answer import is_empty
 from handrail.loop.repeat_guard import RepeatGuard
 from handrail.loop.run_config import RunConfig
@@ -55,7 +55,7 @@ class RunProgress:
             for model, usage in outcome.output.used if outcome.output else ():
                 self.usage.add(model, usage)
             if outcome.status is Status.DENIED and outcome.decision:
-                self._denials.append(Denial(outcome.use, outcome.decision.reason))
+                self._denials.append(denial_of(outcome.use, outcome.decision))
             if self._config.structured and outcome.use.name == DATA_TOOL and outcome.status is Status.OK:
                 self._data = (outcome.output.data if outcome.output else None,)
         self.guard = self.guard.after(attempt.outcomes)
@@ -92,7 +92,7 @@ class RunProgress:
             stopped_by=stopped_by,
             has_failed=attempt.failure is not None,
             has_queued_messages=has_queued_messages,
-            is_stuck=self.guard.is_stuck,
+            stuck=self.guard.stuck,
             is_unfit=is_final and not self._check_structured(),
             limit=self.usage.limit_reached(before.turn + (answer is not None)),
         )
@@ -111,9 +111,8 @@ class RunProgress:
     def run_ended(self, state: RunState, seconds: float) -> RunEnded:
         """The last event of a run that ends in `state` after these seconds."""
         self._add_side_usage()
-        if state.why is Why.REPEATED_FAILURE:
-            times, tool = self.guard.worst
-            self.problem = f"{tool} failed {times} times in a row with the same input and the same error."
+        if state.why in {Why.REPEATED_FAILURE, Why.REPEATED_CALL}:
+            self.problem = self.guard.problem
         return RunEnded(
             state.move,
             state.why,

@@ -27,6 +27,7 @@ WHAT_HAPPENED: dict[Why, str] = {
     Why.MAX_SECONDS: "the limit of seconds was reached",
     Why.MODEL_FAILED: "the model could not answer",
     Why.REPEATED_FAILURE: "the model repeated a call that fails",
+    Why.REPEATED_CALL: "the model repeated a call that gives the same result",
     Why.UNFIT_ANSWERS: "no answer fitted the schema",
     Why.PROMPT_BLOCKED: "a hook blocked it",
     Why.CUT_ANSWERS: "the answer was cut off by the output limit again and again",

@@ -161,6 +161,7 @@ def _open_parts(base: Foundation) -> Session:
         return host.gate or gates.open_gate(
             settings,
             can_use_tool=host.can_use_tool,
+            handler=host.handler,
             hooks=call_hooks,
             classifier=ModelClassifier(model),
             redactor=redactor,
