@@ -13,6 +13,7 @@ from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
 from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.runner import Hooks
+from handrail.hooks.specs import Hook
 from handrail.hooks.texts import escape_frames
 from handrail.tools.output import Output, json_text
 from handrail.tools.permission import Allow, Deny, Update, Verdict
@@ -77,9 +78,20 @@ class CallHooks:
     async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> HookResult:
         if not self._hooks.wants(event):
             return NOTHING
-        name, ctx = request.tool.name, request.ctx
-        fields = {"tool_name": name, "tool_input": absolute(request), "tool_use_id": request.use.id, **more}
-        return await self._hooks.fire(event, fields, ctx.run, request=request, on_news=ctx.progress)
+        ctx = request.ctx
+        return await self._hooks.fire(
+            event, {**_fields(request), **more}, ctx.run, request=request, on_news=ctx.progress
+        )
+
+    async def matching(self, event: str, request: CallRequest) -> list[Hook]:
+        """The hooks that would be asked about a call."""
+        if not self._hooks.wants(event):
+            return []
+        return await self._hooks.matching(event, _fields(request), request.ctx.run, request=request)
+
+
+def _fields(request: CallRequest) -> dict[str, Any]:
+    return {"tool_name": request.tool.name, "tool_input": absolute(request), "tool_use_id": request.use.id}
 
 
 def absolute(request: CallRequest) -> Json:

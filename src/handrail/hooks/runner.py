@@ -17,7 +17,7 @@ from typing import Any
 
 from handrail.conversation.blocks import Json
 from handrail.hooks.condition import holds, takes_time
-from handrail.hooks.events import EVENTS, HookEvent
+from handrail.hooks.events import EVENTS
 from handrail.hooks.fold import fold_results, weigh
 from handrail.hooks.invoke import HookEnvironment, HookInput, HookReturn, invoke
 from handrail.hooks.news import HookNews, OnNews, ignore
@@ -93,12 +93,12 @@ class Hooks:
         self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None, on_news: OnNews = ignore
     ) -> HookResult:
         """Run the hooks that match and return their folded result. Conditions are about the request."""
-        hooks = self._by_event.get(event)
-        if hooks is None:
+        if event not in self._by_event:
             return NOTHING
-        chosen = await self._matching_hooks(EVENTS[event], hooks, fields, run, request)
+        chosen = await self.matching(event, fields, run, request=request)
         if not chosen:
             return NOTHING
+        self._done.update(hook for hook in chosen if hook.once)
         body = HookInput(event, str(run.cwd), json_text(self._input(event, fields, run)).encode())
         waiting = [hook for hook in chosen if not hook.background]
         for hook in chosen:
@@ -149,13 +149,14 @@ class Hooks:
         while self._background:
             await asyncio.wait(self._background)
 
-    async def _matching_hooks(
-        self, event: HookEvent, hooks: Sequence[Hook], fields: Json, run: RunContext, request: CallRequest | None
+    async def matching(
+        self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None
     ) -> list[Hook]:
-        """The hooks that match, in order; of identical ones only the strictest."""
-        value = str(fields.get(event.matches, "")) if event.matches else ""
+        """The hooks that an event would run, in order; of identical ones only the strictest."""
+        subject = EVENTS[event].matches
+        value = str(fields.get(subject, "")) if subject else ""
         found: dict[object, Hook] = {}
-        for hook in hooks:
+        for hook in self._by_event.get(event, ()):
             if not hook.matcher.matches(value):
                 continue
             if hook.condition is not None and request is not None:
@@ -167,8 +168,6 @@ class Hooks:
             key = (hook.handler, hook.source.own, hook.background)
             known = found.get(key)
             found[key] = hook if known is None or _severity(hook) > _severity(known) else known
-            if hook.once:
-                self._done.add(hook)
         return list(found.values())
 
     def _home(self) -> str:
