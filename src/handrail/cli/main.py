@@ -90,6 +90,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 
 def _trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the folder (default: this one)")
+    parser.add_argument("-y", "--yes", action="store_true", help="trust it without a question, for scripts")
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--show", action="store_true", help="only show what would be trusted")
     way.add_argument("--list", action="store_true", help="list all trusted folders")
