@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from handrail import __version__
-from handrail.cli import sessions_arguments
+from handrail.cli import audit_arguments, sessions_arguments
 from handrail.cli.sessions_arguments import add_subcommand, whole
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
@@ -122,6 +122,11 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
+    "audit": (
+        "show what was allowed, asked and denied, and why",
+        audit_arguments.arguments,
+        "handrail.cli.audit",
+    ),
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
