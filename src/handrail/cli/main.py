@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from handrail import __version__
 from handrail.cli import audit_arguments, sessions_arguments
-from handrail.cli.sessions_arguments import add_subcommand, whole
+from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 
@@ -66,6 +66,9 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tools", type=comma_separated, metavar="A,B", help="only these, as in a run")
+    parser.add_argument("--connect", action="store_true", help="start the MCP servers and ask them for their tools")
+    import_module("handrail.cli.permission_flags").add_flags(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON array with everything known about each tool")
 
 
@@ -118,6 +121,7 @@ def _config(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ping", action="store_true", help="ask the model for a word; this costs a few tokens")
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
 
 
@@ -139,7 +143,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
-    "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
+    "tools": ("list the tools that a run offers and holds back", _tools, "handrail.cli.tools"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
 }
 """Name -> help, arguments, and the module whose `run` is called; only that module is imported."""

@@ -183,7 +183,7 @@ def format_explanation(explained: dict[str, Any], screen: Screen) -> str:
     lines += section(screen, "only while", explained["conditions"])
     answers = [f"{each['decision']:5}  {each['change']}" for each in explained["changes"]]
     lines += [screen.paint_word(line) for line in section(screen, "another answer", answers, hang=9)]
-    lines += section(screen, "settings files that count", explained["files"])
+    lines += section(screen, "settings", explained["files"])
     return "\n".join(lines)
 
 
