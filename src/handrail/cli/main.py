@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 from handrail import __version__
 from handrail.cli import audit_arguments, sessions_arguments
 from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
-from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -207,7 +206,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except HandrailError as error:
-        sys.stderr.write(f"handrail: {plain(str(error))}\n")
+        _import_command("handrail.cli.permission_flags").warn(str(error))
         return USAGE
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""

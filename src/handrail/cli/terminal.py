@@ -48,6 +48,10 @@ class Screen:
             ) or [""]
         return lines
 
+    def notice(self, text: str) -> str:
+        """A line of the program about itself, as standard error gets it."""
+        return "\n".join(self.wrap(f"handrail: {text}", 4)) + "\n"
+
     def table(self, rows: Iterable[Sequence[str]], indent: str = "  ") -> list[str]:
         """Rows in columns that line up; the last cell of each is wrapped behind the others."""
         lines = [[plain(cell) for cell in row] for row in rows]

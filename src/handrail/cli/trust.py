@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from handrail.cli.permission_flags import warn
 from handrail.cli.terminal import Screen
 from handrail.config.flags import SettingsFlags
 from handrail.config.json_paths import JsonPath
@@ -16,7 +17,6 @@ from handrail.config.needs_trust import TrustItem, files_named, fingerprint, sta
 from handrail.config.places import places_for
 from handrail.config.snapshot import Settings
 from handrail.config.trust import Trust, TrustChange, TrustRecord, TrustStore, changes_since, covers, record_for
-from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.session.state_folder import state_folder
 
@@ -44,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
 def list_trusted(chosen: argparse.Namespace, store: TrustStore) -> int:
     known = store.all()
     if not known and not chosen.json:
-        sys.stderr.write("handrail: no folder is trusted\n")
+        warn("no folder is trusted")
         return DONE
     rows = [{"folder": record.folder, "at": record.at, "items": list(record.names)} for record in known]
     say(chosen, rows, [f"{record.folder}  ({record.at})" for record in known])
@@ -66,7 +66,7 @@ def show_and_trust(chosen: argparse.Namespace, store: TrustStore, settings: Sett
         say(chosen, {**facts, "trust": state.value}, [first, *lines])
         return DONE
     for problem in settings.problems:
-        sys.stderr.write(f"handrail: {plain(str(problem))}\n")
+        warn(str(problem))
     if (settings.items or known) and state is not Trust.TRUSTED and not chosen.yes:
         if not can_ask(chosen):
             raise SettingsError(
@@ -75,7 +75,7 @@ def show_and_trust(chosen: argparse.Namespace, store: TrustStore, settings: Sett
             )
         say(chosen, {}, [first, *lines, ""])
         if not ask("Trust the folder with this? [y/N] "):
-            sys.stderr.write("handrail: nothing was changed\n")
+            warn("nothing was changed")
             return NOT_DONE
         lines = []
     if state is not Trust.TRUSTED or changes:
@@ -165,6 +165,9 @@ def say(chosen: argparse.Namespace, data: Any, lines: list[str]) -> None:
         print(json.dumps(data, ensure_ascii=False))
         return
     screen = Screen(sys.stdout)
-    for line in lines:
+    first, *rest = lines
+    for part in screen.wrap(first, 2):
+        print(screen.heading(part))
+    for line in rest:
         for part in screen.wrap(line, len(line) - len(line.lstrip()) + 2):
             print(screen.paint_word(part))
