@@ -17,7 +17,7 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.results import ResultStore
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.specs import HookCallback
 from handrail.permissions.policy import ModeAvailability
 from handrail.permissions.rules import Behaviour, RuleSource
@@ -145,7 +145,7 @@ RULES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CALLS, RULES)
 def test_a_hook_runs_wherever_an_ask_rule_asks(folder: Path, made: tuple[str, dict[str, Any]], rule: str) -> None:
     name, values = made

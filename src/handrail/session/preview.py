@@ -23,11 +23,10 @@ from handrail.permissions.layers import winner
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.processes.sandbox_contract import Standing
 from handrail.records import record
-from handrail.session.hook_setup import HookSetup
 from handrail.session.hooks import open_hooks
 from handrail.session.services import tool_services
 from handrail.session.session_settings import open_settings
-from handrail.session.state_folder import state_folder
+from handrail.session.state_folder import run_folder_name, state_folder
 from handrail.session.tools import builtin_loaders
 from handrail.shell.analysis import analyse
 from handrail.tools.flags import parse
@@ -85,7 +84,8 @@ class CallPreview:
             raise HandrailError(str(error)) from error
         self._run_hooks = run_hooks
         loaded, places = self._settings.loaded, self._settings.places
-        self._hooks = open_hooks(loaded, HookSetup(Path(places.cwd), mode=lambda: self.policy.mode))
+        self._hooks = open_hooks(loaded, Path(places.cwd), session_id=run_folder_name())
+        self._hooks.mode = lambda: self.policy.mode
         for problem in self._hooks.problems:
             on_warning(str(problem))
         self._calls = CallHooks(self._hooks)

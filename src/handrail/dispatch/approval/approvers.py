@@ -55,10 +55,14 @@ class Approvers:
         if handler is None:
             await race(pending.once, racers, watcher=pending.rules)
             return
+        racers[handler.who] = partial(self._ask_handler, handler, pending)
+        await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
+
+    async def _ask_handler(self, handler: Handler, pending: PendingApproval) -> ApprovalAnswer | None:
+        await pending.request.before_question()
         if self._hooks is not None:
             self._hooks.about_to_ask(pending.request, pending.decision.reason)
-        racers[handler.who] = partial(handler.ask, pending.question)
-        await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
+        return await handler.ask(pending.question)
 
     def _automatic(self, pending: PendingApproval) -> dict[str, Racer[AnswerOrDecision]]:
         racers: dict[str, Racer[AnswerOrDecision]] = {}
