@@ -181,9 +181,9 @@ def format_explanation(explained: dict[str, Any], screen: Screen) -> str:
     lines += section(screen, "commands", [segment_text(each) for each in explained["segments"]])
     lines += section(screen, "paths", [path_text(each) for each in explained["paths"]])
     lines += section(screen, "only while", explained["conditions"])
+    lines += section(screen, "settings", explained["files"])
     answers = [f"{each['decision']:5}  {each['change']}" for each in explained["changes"]]
     lines += [screen.paint_word(line) for line in section(screen, "another answer", answers, hang=9)]
-    lines += section(screen, "settings", explained["files"])
     return "\n".join(lines)
 
 
