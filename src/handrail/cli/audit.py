@@ -48,7 +48,7 @@ def run(chosen: argparse.Namespace) -> int:
         return explain_call(chosen, log.calls)
     if chosen.call:
         raise HandrailError(f"{chosen.call!r}: write handrail audit why CALL.")
-    calls = [call for call in log.calls if wanted(call, chosen)]
+    calls = [call for call in log.calls if fits_filters(call, chosen)]
     if chosen.by:
         show_groups(chosen, calls)
     elif chosen.json:
@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def wanted(call: AuditedCall, chosen: argparse.Namespace) -> bool:
+def fits_filters(call: AuditedCall, chosen: argparse.Namespace) -> bool:
     return (
         (not chosen.tool or call.tool == chosen.tool)
         and is_session(call, chosen.session)
@@ -141,7 +141,7 @@ def show_groups(chosen: argparse.Namespace, calls: Sequence[AuditedCall]) -> Non
 def explain_call(chosen: argparse.Namespace, calls: tuple[AuditedCall, ...]) -> int:
     if not chosen.call:
         raise HandrailError("say which call: handrail audit why CALL. `handrail audit` lists them.")
-    found = find_call(tuple(call for call in calls if wanted(call, chosen)), chosen.call)
+    found = find_call(tuple(call for call in calls if fits_filters(call, chosen)), chosen.call)
     if not found:
         raise HandrailError(f"no recorded call has the id {chosen.call!r}. `handrail audit` lists them.")
     if len(found) > 1:
