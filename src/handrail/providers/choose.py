@@ -119,7 +119,7 @@ def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport 
     if transport is None:
         transport = http_client.HttpClient(env)
     endpoint = client.Endpoint(choice.base_url, headers)
-    return client.Provider(api, endpoint, transport, fallback_models=choice.fallback_models)
+    return client.Provider(api, endpoint, transport, model=choice.model, fallback_models=choice.fallback_models)
 
 
 def _provider(options: ModelOptions, env: Mapping[str, str]) -> ProviderName:

@@ -73,7 +73,7 @@ def random_fraction() -> float:
 
 
 class Provider:
-    """One api at one endpoint."""
+    """One api at one endpoint. `model` is the name that a session asks it by; empty = each request names its own."""
 
     def __init__(
         self,
@@ -81,6 +81,7 @@ class Provider:
         endpoint: Endpoint,
         transport: Transport,
         *,
+        model: str = "",
         fallback_models: tuple[str, ...] = (),
         retry: RetryPolicy = RETRY_POLICY,
         timeouts: Timeouts = TIMEOUTS,
@@ -90,6 +91,7 @@ class Provider:
         self.api = api
         self.endpoint = endpoint
         self.transport = transport
+        self.model = model
         self.fallback_models = fallback_models
         self.retry = retry
         self.timeouts = timeouts
@@ -101,6 +103,11 @@ class Provider:
     def name(self) -> str:
         """The api's name."""
         return self.api.name
+
+    @property
+    def is_taped(self) -> bool:
+        """Whether its answers are recorded or replayed: its transport says `is_tape`."""
+        return bool(getattr(self.transport, "is_tape", False))
 
     def stream(self, request: Request, *, plain: bool = False) -> "AnswerStream":
         """The events of the answer as they arrive; `plain` requests it in one piece."""

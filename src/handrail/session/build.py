@@ -31,7 +31,7 @@ from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
 from handrail.session.hooks import env_file, follow_settings, open_hooks
 from handrail.session.model_options import model_options, thinking_options
-from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
+from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, is_taped, model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
@@ -107,10 +107,11 @@ def _open_parts(base: Foundation) -> Session:
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     call_hooks = CallHooks(hooks)
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
-    tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
+    tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
     model = SessionModel(_choose_model(spec.model, env, tape, host))
     results = _open_results(settings, transcript)
-    own_services = cache(partial(_open_services, settings, session_id, hooks))
+    by_name = is_taped(model.chosen.model)
+    own_services = cache(partial(_open_services, settings, session_id, hooks, sorts_by_name=by_name))
 
     def open_gate() -> Gate:
         return host.gate or gates.open_gate(
@@ -215,7 +216,7 @@ def _open_hooks(
 
 def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:
     if host.model is not None:
-        return model_by_object(host.model, options.model or "model")
+        return model_by_object(host.model, options.model)
     return choose_model(options, env, tape)
 
 
@@ -228,8 +229,8 @@ def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) 
     return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
 
 
-def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks) -> ToolServices:
-    services = session_services.tool_services(settings, session_id)
+def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks, *, sorts_by_name: bool) -> ToolServices:
+    services = replace(session_services.tool_services(settings, session_id), sorts_by_name=sorts_by_name)
     if (file := env_file(hooks)) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file
