@@ -15,13 +15,13 @@ import anyio
 import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
-from handrail.cli.permissions.calls import tool_called
 from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.specs import HookSource
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Verdict
 from handrail.tools.request import CallRequest
+from tests.permissions.world import tool_called
 from tests.processes.seen import alive, noted, stay
 
 pytestmark = pytest.mark.anyio

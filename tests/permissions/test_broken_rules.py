@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from handrail.cli.permissions.calls import tool_called
 from handrail.config.flags import SettingsFlags
 from handrail.permissions.known_tools import CONVENTIONAL, is_known, possible_tools
 from handrail.permissions.modes import MODES
@@ -16,6 +15,7 @@ from handrail.session.caller_names import CallerNames
 from handrail.session.session_settings import SessionSettings
 from handrail.tools.permission import Verdict
 from tests.config.world import World
+from tests.permissions.world import tool_called
 
 CALLS: dict[str, Mapping[str, Any]] = {
     "Bash": {"command": "ls"},

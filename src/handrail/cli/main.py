@@ -10,9 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail import __version__
-from handrail.cli import sessions_arguments
-from handrail.cli.sessions_arguments import add_subcommand, whole
-from handrail.conversation.plain import plain
+from handrail.cli import audit_arguments, sessions_arguments
+from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
 
@@ -55,14 +54,16 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     )
     common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
     common.add_argument("--json", action="store_true", help="print JSON; of test and lint one object a line")
+    hooks = argparse.ArgumentParser(add_help=False, parents=[common])
+    hooks.add_argument("--run-hooks", action="store_true", help="ask the hooks for real, instead of naming them")
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[common])
+    explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[hooks])
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
-    test = add_subcommand(what, "test", "check a policy against examples, one JSON object a line", parents=[common])
+    test = add_subcommand(what, "test", "check a policy against examples, one JSON object a line", parents=[hooks])
     test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
     add_subcommand(what, "lint", "find rules that do not do what they look like", parents=[common])
-    simulate = add_subcommand(what, "simulate", "decide calls that were made again", parents=[common])
+    simulate = add_subcommand(what, "simulate", "decide calls that were made again", parents=[hooks])
     calls = simulate.add_mutually_exclusive_group(required=True)
     calls.add_argument("--audit", metavar="FILE", nargs="+", help="those of audit logs, from the state folder")
     calls.add_argument("--session", metavar="ID", help="those of a session")
@@ -70,6 +71,9 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tools", type=comma_separated, metavar="A,B", help="only these, as in a run")
+    parser.add_argument("--connect", action="store_true", help="start the MCP servers and ask them for their tools")
+    import_module("handrail.cli.permission_flags").add_flags(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON array with everything known about each tool")
 
 
@@ -98,6 +102,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 
 def _trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the folder (default: this one)")
+    parser.add_argument("-y", "--yes", action="store_true", help="trust it without a question, for scripts")
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--show", action="store_true", help="only show what would be trusted")
     way.add_argument("--list", action="store_true", help="list all trusted folders")
@@ -139,10 +144,16 @@ def _cassette(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ping", action="store_true", help="ask the model for a word; this costs a few tokens")
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
+    "audit": (
+        "show what was allowed, asked and denied, and why",
+        audit_arguments.arguments,
+        "handrail.cli.audit",
+    ),
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "cassette": ("show, compare and check recorded answers of a model", _cassette, "handrail.cli.cassette"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
@@ -157,7 +168,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
-    "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
+    "tools": ("list the tools that a run offers and holds back", _tools, "handrail.cli.tools"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
 }
 """Name -> help, arguments, and the module whose `run` is called; only that module is imported."""
@@ -233,7 +244,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except HandrailError as error:
-        sys.stderr.write(f"handrail: {plain(str(error))}\n")
+        _import_command("handrail.cli.permission_flags").warn(str(error))
         return USAGE
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
+from handrail.config.shown_values import leaves, show_value, visible
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -46,18 +47,35 @@ class TrustItem:
 
     @property
     def shown(self) -> str:
-        """One line for users. Values of variables and headers, which may be secrets, are left out."""
+        """One line for records. Values of variables and headers, which may be secrets, are left out."""
         if self.path[0] == "env":
-            return self.name
+            return visible(self.name)
         value = self.value
         if isinstance(value, dict):
             value = {name: part for name, part in value.items() if name not in ("env", "headers")}
-        return f"{self.name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        return f"{visible(self.name)}: {_one_line(show_value(str(self.path[-1]), value))}"
+
+    @property
+    def safe_value(self) -> Any:
+        """The whole value for the user who decides: secrets shortened, control characters made visible."""
+        return show_value(str(self.path[-1]), self.value)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The name, and below it each part of the value."""
+        value = self.safe_value
+        if not isinstance(value, dict):
+            return (f"{visible(self.name)}: {_one_line(value)}",)
+        return (visible(self.name), *(f"  {path}: {_one_line(each)}" for path, each in leaves(value)))
 
     @property
     def is_hook(self) -> bool:
         """Whether removing it could widen as well."""
         return self.path[0] == "hooks"
+
+
+def _one_line(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
@@ -87,12 +105,17 @@ def fingerprint(item: TrustItem, folder: str) -> str:
     """A digest of an item for the trust record. It changes with the item and with the files that it runs."""
     content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(content.encode())
-    if item.path[0] in RUNS:
+    if starts_programs(item):
         for name in sorted(files_named(item.value, folder)):
             with suppress(OSError), Path(name).open("rb") as file:
                 data = hashlib.sha256(file.read(MAX_FILE) + _rest_stamp(file)).hexdigest()
                 digest.update(f"\0{name}\0{data}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def starts_programs(item: TrustItem) -> bool:
+    """Whether an item names a program that would be started."""
+    return item.path[0] in RUNS
 
 
 def _narrow(

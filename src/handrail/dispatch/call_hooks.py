@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from handrail.hooks import ask
     from handrail.hooks.results import HookResult
+    from handrail.hooks.specs import Hook
 else:
     ask = lazy("handrail.hooks.ask")
     pydantic_core = lazy("pydantic_core")
@@ -84,9 +85,18 @@ class CallHooks:
         self._hooks.announce("Notification", fields, request.ctx.run, on_news=request.ctx.progress)
 
     async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> "HookResult":
-        name, ctx = request.tool.name, request.ctx
-        fields = {"tool_name": name, "tool_input": absolute(request), "tool_use_id": request.use.id, **more}
+        fields, ctx = {**_fields(request), **more}, request.ctx
         return await self._hooks.fire(event, fields, ctx.run, request=request, on_news=ctx.progress)
+
+    async def matching(self, event: str, request: CallRequest) -> "list[Hook]":
+        """The hooks that would be asked about a call."""
+        if not self._hooks.wants(event):
+            return []
+        return await self._hooks.matching(event, _fields(request), request.ctx.run, request=request)
+
+
+def _fields(request: CallRequest) -> dict[str, Any]:
+    return {"tool_name": request.tool.name, "tool_input": absolute(request), "tool_use_id": request.use.id}
 
 
 def absolute(request: CallRequest) -> Json:

@@ -117,6 +117,13 @@ class Hooks:
             self.on_title(result.title)
         return result
 
+    async def matching(
+        self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None
+    ) -> "list[Hook]":
+        """The hooks that an event would run now, in order. None of them runs, and none counts as having run."""
+        hooks, home = self._by_event.get(event, ()), self.environment.home
+        return await ask.matching_hooks(hooks, fields, run, request, home=home, done=set(self._done))
+
     def announce(
         self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None, on_news: OnNews = ignore
     ) -> None:

@@ -163,6 +163,9 @@ class Policy:
         What this policy says of a call, with every opinion. Nothing runs, no question is asked, and no hook starts.
 
         The input may be incomplete. What the tool's own `validate` and `check_permission` would say is left out.
+
+        Raises:
+            HandrailError: `tool` is no tool, or `values` is no object.
         """
         decision: Decision = deciding.decide_call(self, tool, values)
         return decision

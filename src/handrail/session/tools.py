@@ -101,9 +101,11 @@ def builtin_names() -> frozenset[str]:
     return frozenset(builtin_loaders({})) - {"ToolSearch"}
 
 
-def builtin_loaders(variables: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
+def builtin_loaders(
+    variables: Mapping[str, str], services: Callable[[], ToolServices] | None = None
+) -> dict[str, Callable[[], Any]]:
     """Name -> how to make the built-in tool. Nothing is loaded before it is made."""
-    entries = base_tools(_no_catalog, lambda: session_services.default_services(variables))
+    entries = base_tools(_no_catalog, services or (lambda: session_services.default_services(variables)))
     return {entry.name: entry.load for entry in entries}
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from handrail.conversation.context import LOADABLE_TOOLS
 from handrail.errors import ToolDefinitionError
-from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, with_activated
+from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, obstacle, with_activated
 from handrail.tools.search import Searchable, SearchIndex
 from handrail.tools.tool import PLAIN_VIEW, Tool
 
@@ -27,6 +27,16 @@ class Catalog:
         if self._pool is None:
             self._pool = assemble(self._ingredients)
         return self._pool
+
+    def left_out(self) -> dict[str, str]:
+        """The tools of the table that the pool does not have, each with the reason."""
+        pool, disabled = self.pool, {tool.name for tool in self.pool.disabled}
+        missing = [entry for entry in self._ingredients.entries if pool.find_listed(entry.name) is None]
+        return {
+            entry.name: obstacle(entry, self._ingredients)
+            or ("it cannot be used now" if entry.name in disabled else "no tool waits to be searched for")
+            for entry in missing
+        }
 
     def refresh(self, *, mcp: tuple[AnyTool, ...] | None = None) -> Pool:
         """

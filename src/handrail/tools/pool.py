@@ -49,6 +49,8 @@ class ToolEntry:
     when: Callable[[Environment], bool] = lambda _environment: True
     simple: bool = False
     """Part of the small set of simple mode."""
+    needs: str = ""
+    """What `when` looks for, in words."""
 
 
 @record
@@ -199,7 +201,7 @@ class Ingredients:
 
 def assemble(what: Ingredients) -> Pool:
     """The only way to make a pool: features, conditions, simple mode, deny rules, enabled, unique, sorted, deferred."""
-    listed = [_load(entry) for entry in what.entries if _is_wanted(entry, what)]
+    listed = [_load(entry) for entry in what.entries if not obstacle(entry, what)]
     disabled: list[ListedTool] = []
     own = _choose((*listed, *what.custom), what, frozenset(), disabled)
     mcp = _choose(what.mcp, what, {name for tool in own for name in (tool.name, *tool.aliases)}, disabled)
@@ -215,15 +217,18 @@ def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
     return replace(what, appended=tuple(dict.fromkeys((*what.appended, *names))))
 
 
-def _is_wanted(entry: ToolEntry, what: Ingredients) -> bool:
+def obstacle(entry: ToolEntry, what: Ingredients) -> str:
+    """Why the tool of an entry is not part of a pool, before it is asked itself; empty if it may be."""
     environment = what.environment
-    return (
-        (not entry.feature or entry.feature in environment.features)
-        and (entry.simple or not environment.simple)
-        and (entry.name != SEARCH_TOOL or what.deferral.mode != "off")
-        and entry.when(environment)
-        and not what.denied(entry.name, None)
-    )
+    if entry.feature and entry.feature not in environment.features:
+        return f"the feature {entry.feature!r} is off"
+    if environment.simple and not entry.simple:
+        return "simple mode has few tools only"
+    if entry.name == SEARCH_TOOL and what.deferral.mode == "off":
+        return "all definitions are sent, so there is nothing to search for"
+    if not entry.when(environment):
+        return f"it needs {entry.needs}" if entry.needs else "this run has no use for it"
+    return "a deny rule takes it away" if what.denied(entry.name, None) else ""
 
 
 def _load(entry: ToolEntry) -> ListedTool:

@@ -16,7 +16,7 @@ from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
 from handrail.tools.tool import Tool, check_name
 from handrail.tools.untrusted_schema import branches, effort, flatten, trouble
-from handrail.tools.wording import brief_repr, cut, first_line, limit_problems, unexpected_field, where
+from handrail.tools.wording import brief_repr, cut, first_line, limit_problems, missing_field, unexpected_field, where
 
 MAX_BACKTRACKING = 100_000  # a pattern that needs more is hostile or broken; the field then counts as wrong
 MAX_SCHEMA_BYTES = 200_000
@@ -168,7 +168,7 @@ def _sentences(errors: Iterable[Error], schema: Json) -> Iterable[str]:
         path = [str(part) for part in error.instance_path]
         match error.kind:
             case Kind.Required(property=name):
-                yield f"The required field {'.'.join([*path, name])!r} is missing."
+                yield missing_field([*path, name])
             case Kind.AdditionalProperties(unexpected=names) | Kind.UnevaluatedProperties(unexpected=names):
                 for name in names:
                     yield unexpected_field([*path, name], () if path else schema.get("properties", ()))

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.wording import brief_repr, first_line, limit_problems, unexpected_field, where
+from handrail.tools.wording import brief_repr, first_line, limit_problems, missing_field, unexpected_field, where
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -92,7 +92,7 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Ite
         missing = problem["type"] == "missing"
         path = _path(problem["loc"], raw, missing=missing)
         if missing:
-            yield f"The required field {'.'.join(path)!r} is missing."
+            yield missing_field(path)
         elif problem["type"] == "extra_forbidden":
             yield unexpected_field(path, known if len(path) == 1 else ())
         else:

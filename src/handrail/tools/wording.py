@@ -29,6 +29,11 @@ def unexpected_field(path: Sequence[str], known: Iterable[str]) -> str:
     return f"{where(path)} is unexpected.{hint or ' Leave it out.'}"
 
 
+def missing_field(path: Sequence[str]) -> str:
+    """The sentence about a required field that is not there."""
+    return f"The required field {'.'.join(path)!r} is missing."
+
+
 def limit_problems(sentences: Iterable[str]) -> tuple[str, ...]:
     """Each sentence once, and at most `MAX_PROBLEMS` of them."""
     unique = list(dict.fromkeys(sentences))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from handrail import Agent
 from handrail.cli.flags import read_flags
-from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.remedy import find_remedy
 from handrail.headless.ways_out import allowing_flags
@@ -25,6 +24,7 @@ from handrail.testing import ScriptedModel, say, use
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Verdict
 from handrail.tools.request import CallRequest
+from tests.permissions.world import tool_called
 
 CASES = [
     pytest.param("Bash", {"command": "pytest -q"}, "--allowedTools 'Bash(pytest *)'", id="a command"),

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from handrail.cli.permissions.calls import policy_of, tool_loaders
+from handrail.cli.permissions.calls import KnownTools, open_preview
 from handrail.conversation.plain import plain
 from handrail.permissions.lint import lint
 from handrail.session.spec import print_warning
@@ -17,8 +17,9 @@ CLEAN, FOUND = 0, 1
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no remarks; 1: at least one."""
     notes: list[str] = []
-    policy = policy_of(chosen, notes.append)
-    findings = lint(policy, frozenset(tool_loaders()), progress(len(policy.rules)))
+    preview = open_preview(chosen, notes.append)
+    policy = preview.policy
+    findings = lint(policy, KnownTools(preview.loaders).names, progress(len(policy.rules)))
     for note in notes:
         if not any(found.message in note for found in findings):  # what is found is printed below
             print_warning(note)
