@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.forked import program, unmeasured
 
 from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
@@ -20,6 +19,7 @@ from handrail.providers.cassette.record import Recorder
 from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.testing import CallRules, ScriptedModel, call_sync
 from handrail.testing.model_server import ModelServer, Reply
+from tests.forked import program, unmeasured
 
 LOOK = Reply(
     (
