@@ -13,7 +13,7 @@ CanUseTool: TypeAlias = Callable[[str, Json, Question], Awaitable[Any] | Any]
 
 
 class CallbackHandler:
-    """Passes questions to a callback. An invalid answer is a deny; an exception ends the call with an error."""
+    """Passes questions to a callback. An invalid answer is a deny, and so is an exception."""
 
     who = "callback"
 
