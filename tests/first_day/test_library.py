@@ -6,26 +6,28 @@ from typing import Any
 
 import pytest
 
-from handrail import Agent, Allow, Deny, Question, tool
+from handrail import Agent, Allow, Deferral, Deny, Question, SessionSpec, tool
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
+from handrail.session.spec import SessionHost, ToolOptions
 from handrail.testing import ScriptedModel, say, use
+from handrail.tools.pool import AnyTool
 
 pytestmark = pytest.mark.anyio
 
-sent: list[str] = []
+outbox: list[str] = []
 
 
 @tool
 async def send(text: str) -> str:
     """Send a text."""
-    sent.append(text)
+    outbox.append(text)
     return f"sent {text}"
 
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    sent.clear()
+    outbox.clear()
 
 
 def results(agent: Agent[Any]) -> list[str]:
@@ -49,7 +51,7 @@ async def test_my_approver_has_a_bug_and_nothing_runs(tmp_path: Path, caplog: py
 
     answer = await Agent(asks_to_send(), [send], can_use_tool=approve, cwd=tmp_path).ask("Send it.")
 
-    assert sent == []
+    assert outbox == []
     [denial] = answer.ended.denials
     assert denial.reason == "the program that runs this agent was asked and failed (KeyError: 'recipient')"
     assert "KeyError: 'recipient'" in caplog.text
@@ -65,7 +67,67 @@ async def test_my_hook_has_a_bug_and_nothing_runs(event: str, tmp_path: Path, ca
     agent = Agent(asks_to_send(), [send], can_use_tool=agree, hooks={event: guard}, cwd=tmp_path)
     answer = await agent.ask("Send it.")
 
-    assert sent == []
+    assert outbox == []
     assert "raised LookupError: hello" in answer.ended.denials[0].reason
     assert "raised LookupError: hello" in results(agent)[0]
     assert "in guard" in caplog.text
+
+
+def numbered(number: int) -> AnyTool:
+    @tool(name=f"lamp{number}", read_only=True)
+    async def lamp() -> str:
+        """Switch on a lamp."""
+        return f"lamp {number} is on"
+
+    return lamp
+
+
+def sent(model: ScriptedModel) -> list[list[str]]:
+    """The names of the tools in each request, without those that wait."""
+    requests: list[Any] = model.requests
+    return [[tool.name for tool in request.tools if not tool.deferred] for request in requests]
+
+
+def finds_a_lamp() -> ScriptedModel:
+    return ScriptedModel([[use("1", "ToolSearch", query="select:lamp7")], [use("2", "lamp7")], [say("Light.")]])
+
+
+async def test_my_200_tools_wait_until_the_model_looks_for_them(tmp_path: Path) -> None:
+    few, many = ScriptedModel([[say("Hello.")]]), finds_a_lamp()
+    await Agent(few, map(numbered, range(20)), builtin_tools=False, cwd=tmp_path).ask("Hello.")
+    agent = Agent(many, map(numbered, range(200)), builtin_tools=False, cwd=tmp_path)
+    await agent.ask("Light, please.")
+
+    assert sent(few) == [sorted(f"lamp{number}" for number in range(20))]
+    assert sent(many)[0] == ["ToolSearch"]
+    assert results(agent)[1] == "lamp 7 is on"
+
+
+async def test_i_can_have_my_tools_wait_however_few_they_are(tmp_path: Path) -> None:
+    model = finds_a_lamp()
+    tools = ToolOptions(tuple(map(numbered, range(9))), builtin=(), deferral=Deferral("on"))
+    await Agent.from_spec(SessionSpec(tmp_path, tools=tools), {}, SessionHost(model=model)).ask("Light, please.")
+
+    assert sent(model)[0] == ["ToolSearch"]
+
+
+@pytest.mark.parametrize(
+    ("builtin", "way"),
+    [
+        (["Read", "Grep"], "Use Read with offset and limit, or Grep, for the part you need."),
+        (["Bash"], "Use Bash (sed -n, for example) for the part you need."),
+        ([], "None of your tools can read it, so ask for less at once."),
+    ],
+)
+async def test_a_big_result_names_only_tools_that_the_model_has(builtin: list[str], way: str, tmp_path: Path) -> None:
+    @tool(read_only=True)
+    async def dump() -> str:
+        """Everything."""
+        return "line\n" * 100_000
+
+    model = ScriptedModel([[use("1", "dump")], [say("Much.")]])
+    agent = Agent(model, [dump], builtin_tools=builtin, cwd=tmp_path, state_dir=tmp_path / "state")
+    await agent.ask("Dump it.")
+
+    assert way in results(agent)[0]
+    assert "Read" not in results(agent)[0] or "Read" in builtin

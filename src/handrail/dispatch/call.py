@@ -129,7 +129,7 @@ class CallPipeline:
             blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
             limit = self._store.limit_of(request.tool.name, _limit(request.tool, output))
             if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
-                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
+                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit, self._pool.names()))
             marks.append(now())
         except InputError as error:
             return self.invalid_input(call.use, call.tool, error, self._timings(call))

@@ -41,6 +41,7 @@ from handrail.session.subagents import Subagents, find_agents
 from handrail.session.tools import deferral_of, unwanted_tools
 from handrail.session.transcript import open_transcript
 from handrail.tools.context import RunOptions
+from handrail.tools.pool import Deferral
 from handrail.transcripts.log import Durability
 from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
@@ -160,7 +161,7 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or deferral_of(env),
+            deferral=spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on")),
             identity=spec.identity,
             request=spec.request,
             context=context,

@@ -45,7 +45,7 @@ class TaskOutput(ReadOnlyTool[TaskOutputInput]):
         if status != "running":
             task.mark_reported()
         code = "" if task.code is None else f", exit code {task.code}"
-        notice = spoken.notice(str(task.output)) if spoken.cut else ""
+        notice = spoken.notice(str(task.output), ctx.options.tools()) if spoken.cut else ""
         note = f"({task.note})" if task.note else ""
         retrieved = "success" if status != "running" else "timeout" if args.block else "not_ready"
         about = {

@@ -149,7 +149,10 @@ class Bash(Tool[BashInput]):
             remember(seen, ctx.files)
         path = kept.path if shown.cut else None
         return command_output(
-            FinishedCommand(self.name, args.command, end, shown, path, meant, seconds, notices), change
+            FinishedCommand(
+                self.name, args.command, end, shown, path, meant, seconds, notices, tools=ctx.options.tools()
+            ),
+            change,
         )
 
     async def _run(self, prepared: PreparedCommand, store: int, ctx: ToolContext) -> End:

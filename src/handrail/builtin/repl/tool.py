@@ -66,11 +66,12 @@ class REPL(Tool[ReplInput]):
             kept.wanted = shown.cut
         finally:
             kept.close()
-        return self._output(args, answer, shown, str(kept.path) if shown.cut else "")
+        path = str(kept.path) if shown.cut else ""
+        return self._output(args, answer, shown, path, shown.notice(path, ctx.options.tools()) if path else "")
 
-    def _output(self, args: ReplInput, answer: CodeResult, shown: ShownOutput, path: str) -> Output:
+    def _output(self, args: ReplInput, answer: CodeResult, shown: ShownOutput, path: str, head: str) -> Output:
         failed = bool(answer.error or answer.why)
-        parts = [shown.notice(path) if path else "", shown.text.rstrip("\n"), answer.value, answer.error]
+        parts = [head, shown.text.rstrip("\n"), answer.value, answer.error]
         parts += [f"({notice})" for notice in self._notices(answer, args.timeout / 1000, shown)]
         text = "\n".join(part for part in parts if part)
         return Output(
