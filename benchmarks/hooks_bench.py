@@ -19,10 +19,9 @@ from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExe
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import WithoutPolicy
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.permissions.facts import Evidence
-from handrail.session.hook_setup import HookSetup
-from handrail.session.session_hooks import SessionHooks
+from handrail.session.hooks import follow_settings, open_hooks
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.shell.analysis import analyse
 from handrail.tools.permission import Decision
@@ -117,7 +116,9 @@ async def main() -> None:
         live = open_settings(folder, {"HOME": made}, folder / "state", NO_FLAGS_GIVEN, print)
         live.policy()
         looking = Rails(LookingGate(live))
-        late = Rails(LookingGate(live), SessionHooks(live, HookSetup(folder), print))
+        late_hooks = open_hooks(live.loaded, folder, session_id="bench")
+        follow_settings(late_hooks, live, print)
+        late = Rails(LookingGate(live), CallHooks(late_hooks))
 
         async def block(rails: Rails) -> None:
             for _ in range(BLOCK):

@@ -16,7 +16,7 @@ from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.call_hooks import CallHooks, absolute
 from handrail.dispatch.gate import Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
 from handrail.permissions import case

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from handrail import Hooks, RunContext
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.results import HookResult
 from handrail.tools.permission import Verdict
 from tests.processes.seen import alive, noted, stay

@@ -17,7 +17,7 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.results import ResultStore
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.specs import HookCallback
 from handrail.permissions.policy import ModeAvailability
 from handrail.permissions.rules import Behaviour, RuleSource

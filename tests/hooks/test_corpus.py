@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail import Hooks, Outcome, Output, Status, tool
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.specs import HookSource
 from handrail.loop.events import ResultsComplete
 from handrail.testing import FixedApprover, ScriptedModel, say, use

@@ -16,7 +16,7 @@ import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
 from handrail.cli.permissions.calls import tool_called
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.specs import HookSource
 from handrail.tools.context import AgentIdentity

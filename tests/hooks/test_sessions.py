@@ -131,8 +131,7 @@ def behind(event: str, line: str, **more: Any) -> dict[str, Any]:
 
 async def quiet(agent: Agent[Any]) -> None:
     """Between two prompts: until no hook runs any more."""
-    assert agent.session.hooks.now is not None
-    await agent.session.hooks.now.wait_idle()
+    await agent.session.hooks.wait_idle()
 
 
 async def test_what_a_hook_in_the_background_says_goes_with_a_later_request(place: Place) -> None:

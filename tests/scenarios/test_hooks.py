@@ -12,7 +12,7 @@ import pytest
 from handrail import Agent, Hooks, RunError, Text, ToolResult, tool
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.stream import Usage, UsageUpdate
-from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
 from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan

@@ -216,10 +216,12 @@ async def test_in_auto_mode_the_classifier_of_an_agent_is_asked(tmp_path: Path) 
     assert shell.ran == ["npm test"]
 
 
-def test_searches_leave_out_what_the_policy_of_the_moment_hides(tmp_path: Path) -> None:
+def test_searches_leave_out_what_the_policy_hides_that_judged_their_call(tmp_path: Path) -> None:
     world = World(tmp_path)
-    here, is_hidden = world.places.cwd, tool_services(world.live()).hidden
+    live = world.live()
+    here, is_hidden = world.places.cwd, tool_services(live).hidden
 
     assert (is_hidden(f"{here}/a.txt"), is_hidden(f"{here}/.env")) == (False, True)
     world.write("user", {"permissions": {"deny": ["Read(a.txt)"]}})
+    live.policy()  # the next call is judged
     assert is_hidden(f"{here}/a.txt")

@@ -7,7 +7,6 @@ import pytest
 
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import HookSource
-from handrail.session.hook_setup import HookSetup
 from handrail.session.hooks import in_order, open_hooks
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Verdict
@@ -22,7 +21,7 @@ def section(line: str, event: str = "Stop") -> dict[str, Any]:
 
 def hooks_of(world: World, transcript: str = "") -> Hooks:
     """The hooks of a session in the world."""
-    return open_hooks(world.load(), HookSetup(Path(world.places.cwd), session_id="s", transcript=transcript))
+    return open_hooks(world.load(), Path(world.places.cwd), session_id="s", transcript=transcript)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.files.frontmatter import parse_frontmatter, split_names
 from handrail.lazy import lazy
+from handrail.permissions.modes import MODE_ALIASES, MODES
+from handrail.permissions.wildcards import parse_wildcards
 from handrail.records import record
 
 if TYPE_CHECKING:
-    from handrail.permissions import modes, rules, wildcards
-else:  # the first request does not need them
-    modes = lazy("handrail.permissions.modes")
+    from handrail.permissions import rules
+else:  # the first request does not need it
     rules = lazy("handrail.permissions.rules")
-    wildcards = lazy("handrail.permissions.wildcards")
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
@@ -106,9 +106,7 @@ def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     for name in names:
         plain = rules.ALIASES.get(each := name.partition("(")[0].strip(), each)
         server = plain.startswith(rules.MCP) and "__" not in plain.removeprefix(rules.MCP)
-        if wildcards.parse_wildcards(plain).matches(tool) or (
-            server and wildcards.parse_wildcards(f"{plain}__*").matches(tool)
-        ):
+        if parse_wildcards(plain).matches(tool) or (server and parse_wildcards(f"{plain}__*").matches(tool)):
             return True
     return False
 
@@ -118,9 +116,9 @@ def _problem(name: object, description: object, mode: object) -> str:
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"
-    if not mode or (isinstance(mode, str) and modes.MODE_ALIASES.get(mode, mode) in modes.MODES):
+    if not mode or (isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES):
         return ""
-    return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(modes.MODES)}."
+    return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
 
 
 def _names(value: Any) -> tuple[str, ...] | None:

@@ -3,20 +3,26 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from pydantic_core import to_jsonable_python
+from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.blocks import Json, Text
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer
-from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
-from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import escape_frames
+from handrail.lazy import lazy
 from handrail.tools.output import Output, json_text
 from handrail.tools.permission import Allow, Deny, Update, Verdict
 from handrail.tools.request import CallRequest
+
+if TYPE_CHECKING:
+    import pydantic_core
+
+    from handrail.hooks import ask
+    from handrail.hooks.results import HookResult
+else:
+    ask = lazy("handrail.hooks.ask")
+    pydantic_core = lazy("pydantic_core")
 
 NO_FIELDS: Json = {}
 
@@ -29,21 +35,22 @@ class CallHooks:
 
     async def before(self, request: CallRequest) -> HookAnswer:
         """PreToolUse: an opinion, a changed input, or the end of the run."""
+        await self._hooks.refresh(request.ctx.run, request.ctx.progress)
         if not self._hooks.wants("PreToolUse"):
             return NO_ANSWER
         answer = await self._fire("PreToolUse", request)
-        if answer is NOTHING:
+        if answer is ask.NOTHING:
             return NO_ANSWER
-        opinion = opinion_of(answer)
+        opinion = ask.opinion_of(answer)
         opinion = opinion and replace(opinion, reason=escape_frames(opinion.reason))
         defers = answer.defers and answer.verdict is Verdict.ASK
         return HookAnswer(opinion, answer.updated_input, answer.context, None, answer.stop, defers, asked=True)
 
     async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """PostToolUse or PostToolUseFailure: a changed output, text for the model, or the end of the run."""
-        if not self._hooks.wants("PostToolUse", "PostToolUseFailure"):
-            return NO_ANSWER
         if output is None or output.is_error:
+            if not self._hooks.wants("PostToolUseFailure"):
+                return NO_ANSWER
             text = error or _text(request, output)
             failure = {"error": text, "is_interrupt": False, "duration_ms": round(seconds * 1000)}
             answer = await self._fire("PostToolUseFailure", request, failure)
@@ -62,6 +69,8 @@ class CallHooks:
 
     async def permission_request(self, request: CallRequest, suggestions: Sequence[Update] = ()) -> Allow | Deny | None:
         """PermissionRequest: a hook's answer in place of the user's. None = the user is asked."""
+        if not self._hooks.wants("PermissionRequest"):
+            return None
         more = {"permission_suggestions": list(suggestions)} if suggestions else {}
         return (await self._fire("PermissionRequest", request, more)).permission
 
@@ -74,9 +83,7 @@ class CallHooks:
         fields = {"message": text, "title": f"Permission for {name}", "notification_type": "permission_prompt"}
         self._hooks.announce("Notification", fields, request.ctx.run, on_news=request.ctx.progress)
 
-    async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> HookResult:
-        if not self._hooks.wants(event):
-            return NOTHING
+    async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> "HookResult":
         name, ctx = request.tool.name, request.ctx
         fields = {"tool_name": name, "tool_input": absolute(request), "tool_use_id": request.use.id, **more}
         return await self._hooks.fire(event, fields, ctx.run, request=request, on_news=ctx.progress)
@@ -92,7 +99,7 @@ def absolute(request: CallRequest) -> Json:
     return {**given, request.tool.subject: path}
 
 
-def _read_answer(answer: HookResult, output: Output | None) -> HookAnswer:
+def _read_answer(answer: "HookResult", output: Output | None) -> HookAnswer:
     context = answer.context if answer.block is None else (*answer.context, answer.block)
     return HookAnswer(None, None, context, output, answer.stop)
 
@@ -104,7 +111,9 @@ def _text(request: CallRequest, output: Output | None) -> str:
 
 def _response(request: CallRequest, output: Output) -> Any:
     """The tool's structured data if it has any, else the text that the model gets."""
-    return _text(request, output) if output.data is None else to_jsonable_python(output.data, fallback=str)
+    if output.data is None:
+        return _text(request, output)
+    return pydantic_core.to_jsonable_python(output.data, fallback=str)
 
 
 def _replace_output(output: Output, response: Any, new: Any) -> Output | None:

@@ -4,17 +4,15 @@ import asyncio
 import inspect
 import json
 import logging
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import field
-from pathlib import Path
 from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.errors import HandrailError, TransportError, UrlError
 from handrail.files.private_folder import make_private_folder
+from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.events import EVENTS
 from handrail.hooks.results import (
     NOTHING,
@@ -40,29 +38,6 @@ SETS_VARIABLES = frozenset(("SessionStart", "CwdChanged"))
 PYTHON_NAMES = {"continue_": "continue", "async_": "async"}
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 RESERVED = frozenset(("connection", "content-length", "content-type", "host", "transfer-encoding"))
-
-
-@record
-class HookEnvironment:
-    """
-    What hooks know about the session, and what limits them.
-
-    `project` is the project's folder (empty = the working folder), `folder` holds long texts and the session's
-    variables. `urls` and `variables` limit HTTP hooks; None = no limit beside the hook's own.
-    """
-
-    env: Mapping[str, str]
-    project: str = ""
-    session_id: str = field(default_factory=lambda: os.urandom(16).hex())
-    transcript: str = ""
-    folder: Path | None = None
-    urls: tuple[str, ...] | None = None
-    variables: tuple[str, ...] | None = None
-
-    @property
-    def env_file(self) -> Path | None:
-        """The file in which hooks of SessionStart leave `export` lines for later commands."""
-        return None if self.folder is None else self.folder / "session-env.sh"
 
 
 @record

@@ -32,6 +32,8 @@ from handrail.hooks.specs import (
 from handrail.hooks.urls import url_problem
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 
+SESSION = HookSource("session")
+
 
 class _MalformedError(HandrailError):
     """An entry that cannot be used."""

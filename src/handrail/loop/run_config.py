@@ -17,11 +17,9 @@ from handrail.loop.usage import Cost, no_price
 from handrail.records import record
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
-from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
-    from handrail.hooks.news import HookNews
-    from handrail.hooks.results import HookResult
+    from handrail.hooks.runner import Hooks
 
 
 class Stream(Protocol):
@@ -52,26 +50,6 @@ SideUsage: TypeAlias = Callable[[], Iterable[tuple[str, Usage]]]
 
 Prepare: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Prepares what a run needs before it starts, such as connections to servers. Interrupting the run cancels it."""
-
-
-class EventHooks(Protocol):
-    """Hooks for the events of a run: before a prompt, before it stops, around a summary."""
-
-    def wants(self, *events: str) -> bool:
-        """Whether there is a hook for one of these events. Asked often."""
-        ...
-
-    def fire(
-        self,
-        event: str,
-        fields: Json,
-        run: RunContext,
-        *,
-        request: CallRequest | None = None,
-        on_news: "Callable[[HookNews], None]",
-    ) -> "Coroutine[Any, Any, HookResult]":
-        """Run the hooks of an event, which `fields` describe. `request` is the call that it is about."""
-        ...
 
 
 class StructuredOutput(Protocol):
@@ -113,7 +91,7 @@ class RunConfig:
     attach: TurnAttachments = lambda _outcomes, _run: ()
     compact: Compact | None = None
     side_usage: SideUsage = tuple
-    hooks: EventHooks | None = None
+    hooks: "Hooks | None" = None
     can_defer: bool = False
     """Hooks may defer a call: the run ends before it, and the next one retries it."""
     background_tasks: Callable[[], list[Json]] = list

@@ -80,7 +80,9 @@ class RunHooks:
         return {} if agent.is_main else {"agent_id": agent.id, "agent_type": agent.type}
 
     async def prompt(self, message: UserMessage) -> "HookResult | None":
-        """The answer of UserPromptSubmit hooks."""
+        """The answer of UserPromptSubmit hooks, of the settings as they are now."""
+        if self._hooks is not None:
+            await self._hooks.refresh(self._conversation.context, self._on_news)
         return await self._fire("UserPromptSubmit", prompt=message_text(message))
 
     async def expansion(self, command: Expansion | None) -> "HookResult | None":

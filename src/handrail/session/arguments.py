@@ -10,6 +10,7 @@ from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, UserBlock
 from handrail.conversation.messages import UserMessage
 from handrail.errors import HandrailError, ToolDefinitionError
+from handrail.hooks.events import EVENTS
 from handrail.lazy import lazy
 from handrail.providers.choose import ModelOptions
 from handrail.session.models import Streaming
@@ -19,10 +20,8 @@ from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from handrail.hooks import events as hook_events
     from handrail.permissions import rules
 else:
-    hook_events = lazy("handrail.hooks.events")
     rules = lazy("handrail.permissions.rules")
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
@@ -123,8 +122,8 @@ def check_hooks(hooks: Any) -> Any:
     if not isinstance(hooks, Mapping):
         return hooks
     for event in hooks:
-        if event not in hook_events.EVENTS:
-            known = ", ".join(hook_events.EVENTS)
+        if event not in EVENTS:
+            known = ", ".join(EVENTS)
             raise HandrailError(f"hooks has {event!r}, which is not an event. There are {known}.")
     return {event: (given,) if callable(given) else tuple(given) for event, given in hooks.items()}
 

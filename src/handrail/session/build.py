@@ -16,9 +16,11 @@ from handrail.agents.definitions import AgentDefinition
 from handrail.builtin.services import ToolServices
 from handrail.config.execution import features_of, result_limits, scheduling_of
 from handrail.conversation.redact import Redactor
+from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Gate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
+from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.conversation_state import new_chain
 from handrail.loop.prompt import system_parts, system_prompt
@@ -27,14 +29,14 @@ from handrail.records import record
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
-from handrail.session.hook_setup import HookSetup
+from handrail.session.hooks import env_file, follow_settings, open_hooks
 from handrail.session.model_options import model_options, thinking_options
 from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
-from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.slash_files import find_commands
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
@@ -50,13 +52,12 @@ from handrail.transcripts.writer import new_id
 if TYPE_CHECKING:
     from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, slash_files, with_agent
+    from handrail.session import mcp_servers, with_agent
     from handrail.session import services as session_services
 else:
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
-    slash_files = lazy("handrail.session.slash_files")
     structured = lazy("handrail.loop.structured")
     with_agent = lazy("handrail.session.with_agent")
 
@@ -105,6 +106,7 @@ def _open_parts(base: Foundation) -> Session:
     transcript = kept if isinstance(kept, OpenTranscript) else None
     session_id = transcript.writer.session_id if transcript else spec.transcript.session_id or new_id()
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
+    call_hooks = CallHooks(hooks)
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
     tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
     model = SessionModel(_choose_model(spec.model, env, tape, host))
@@ -115,10 +117,10 @@ def _open_parts(base: Foundation) -> Session:
         return host.gate or gates.open_gate(
             settings,
             can_use_tool=host.can_use_tool,
-            hooks=hooks,
+            hooks=call_hooks,
             classifier=ModelClassifier(model),
             redactor=redactor,
-            readable=(results.folder, own_services().state, *hooks.folders()),
+            readable=(results.folder, own_services().state, *filter(None, (hooks.environment.folder,))),
             session_id=session_id,
         )
 
@@ -132,7 +134,7 @@ def _open_parts(base: Foundation) -> Session:
     parts = SharedParts(
         settings=settings,
         model=model,
-        rails=Rails(open_gate, hooks),
+        rails=Rails(open_gate, call_hooks),
         hooks=hooks,
         results=results,
         scheduling=host.scheduling or scheduling_of(loaded.settings, env),
@@ -198,16 +200,18 @@ def _open_hooks(
     settings: SessionSettings,
     transcript: OpenTranscript | None,
     session_id: str,
-) -> SessionHooks:
-    setup = HookSetup(
+) -> Hooks:
+    hooks = open_hooks(
+        settings.loaded,
         spec.cwd,
         host.hooks,
-        session_id,
-        str(transcript.path) if transcript else "",
-        mode=str if host.gate else lambda: settings.mode,
-        on_title=transcript.writer.set_title if transcript else str,
+        session_id=session_id,
+        transcript=str(transcript.path) if transcript else "",
     )
-    return SessionHooks(settings, setup, host.on_warning)
+    hooks.mode = str if host.gate else lambda: settings.mode
+    hooks.on_title = transcript.writer.set_title if transcript else str
+    follow_settings(hooks, settings, host.on_warning)
+    return hooks
 
 
 def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:
@@ -225,9 +229,9 @@ def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) 
     return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
 
 
-def _open_services(settings: SessionSettings, session_id: str, hooks: SessionHooks) -> ToolServices:
+def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks) -> ToolServices:
     services = session_services.tool_services(settings, session_id)
-    if (file := hooks.env_file) is None:
+    if (file := env_file(hooks)) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file
     return replace(services, env={**services.env, "CLAUDE_ENV_FILE": str(file)})
@@ -260,7 +264,7 @@ def _run_options(
     """What tools may know of the session."""
 
     def commands() -> dict[str, str]:
-        found = slash_files.find_commands(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
+        found = find_commands(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
         return {name: each.description for name, each in found.items()}
 
     return RunOptions(

@@ -14,7 +14,7 @@ from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
-    from handrail.session.session_hooks import SessionHooks
+    from handrail.hooks.runner import Hooks
 
 MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "local": "Local"}
 
@@ -22,7 +22,7 @@ MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "loca
 class SessionContext:
     """Gathers what stands before the first prompt, and memory files near what was read, of these `sources`."""
 
-    def __init__(self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "SessionHooks") -> None:
+    def __init__(self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "Hooks") -> None:
         self._cwd = cwd
         self._hooks = hooks
         self._probe = GitProbe(cwd, env)

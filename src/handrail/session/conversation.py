@@ -23,7 +23,7 @@ from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.hooks.news import HookNews
-    from handrail.session.session_hooks import SessionHooks
+    from handrail.hooks.runner import Hooks
 
 STILL_RUNNING = "A prompt is still being worked on."
 
@@ -31,7 +31,7 @@ STILL_RUNNING = "A prompt is still being worked on."
 class Conversation:
     """What is said, and the run that works on it. One prompt at a time; `send` adds a message to a running one."""
 
-    def __init__(self, config: RunConfig, state: ConversationState, hooks: "SessionHooks | None" = None) -> None:
+    def __init__(self, config: RunConfig, state: ConversationState, hooks: "Hooks | None" = None) -> None:
         self.config = config
         self.state = state
         self.is_closed = False
@@ -42,11 +42,9 @@ class Conversation:
         if self._found:
             state.catalog.activate(self._found)
         if hooks is not None and state.context.agent.is_main:
-            hooks.listen(
-                on_wake=partial(_post_note, state.mailbox, wakes=True),
-                on_context=partial(_post_note, state.mailbox),
-                on_late_message=state.mailbox.news.append,
-            )
+            hooks.on_wake = partial(_post_note, state.mailbox, wakes=True)
+            hooks.on_context = partial(_post_note, state.mailbox)
+            hooks.on_late_message = state.mailbox.news.append
 
     @property
     def messages(self) -> Sequence[Message]:

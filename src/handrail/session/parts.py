@@ -11,6 +11,7 @@ from handrail.conversation.request import Chain, History
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
+from handrail.hooks.runner import Hooks
 from handrail.loop.compaction.plan import Compact
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.limits import NO_LIMITS, Limits
@@ -20,7 +21,6 @@ from handrail.session.background import running_tasks, task_attachments
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
 from handrail.session.models import ChosenModel, SessionModel
-from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
 from handrail.session.tools import make_catalog
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
@@ -36,7 +36,7 @@ class SharedParts:
     settings: SessionSettings
     model: SessionModel
     rails: Rails
-    hooks: SessionHooks
+    hooks: Hooks
     results: ResultStore
     scheduling: Scheduling
     features: frozenset[str]

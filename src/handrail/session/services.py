@@ -34,7 +34,7 @@ def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServic
         services,
         home=settings.places.home,
         working_dirs=settings.folders,
-        hidden=hidden_files(settings.policy),
+        hidden=hidden_files(settings.in_force),
         sandbox=SessionSandbox(settings, services.state),
         background="background" in features_of(settings.loaded.settings, settings.loaded.env),
         output_quota=partial(_output_quota, settings),

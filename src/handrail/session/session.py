@@ -13,6 +13,7 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
+from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.providers.cost import price_table
@@ -21,8 +22,9 @@ from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.models import ChosenModel, SessionModel
-from handrail.session.session_hooks import SessionHooks
+from handrail.session.retention import tidy
 from handrail.session.session_settings import SessionSettings
+from handrail.session.slash_files import find_commands
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
 from handrail.session.usage import SessionUsage
@@ -31,12 +33,10 @@ from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.files import restore
-    from handrail.session import mcp_servers, retention, slash_commands, slash_files, subagents
+    from handrail.session import mcp_servers, slash_commands, subagents
 else:
     restore = lazy("handrail.files.restore")
-    retention = lazy("handrail.session.retention")
     slash_commands = lazy("handrail.session.slash_commands")
-    slash_files = lazy("handrail.session.slash_files")
 
 WARM_UP_DELAY = 0.05
 """By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
@@ -44,7 +44,7 @@ GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate"
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)  # each comparison and text would be compiled at start
 class Session:
     """What `open_session` opened, in the order it was opened. Leave it with `aclose`."""
 
@@ -58,7 +58,7 @@ class Session:
     choose_model: Callable[[str], ChosenModel]
     """Opens another model by its name."""
     services: Callable[[], ToolServices]
-    hooks: SessionHooks
+    hooks: Hooks
     context: SessionContext | None
     agents: "subagents.Subagents"
     servers: "mcp_servers.Servers | None"
@@ -115,7 +115,7 @@ class Session:
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
         sources, env = self.settings.flags.instruction_sources, self.settings.loaded.env
-        return slash_commands.SlashCommands(self, slash_files.find_commands(self.spec.cwd, env, sources))
+        return slash_commands.SlashCommands(self, find_commands(self.spec.cwd, env, sources))
 
     # What may change
 
@@ -221,7 +221,7 @@ class Session:
         if self.transcript is not None:
             self.conversation.is_closed = True
             self.transcript.writer.close()
-            retention.tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+            tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""

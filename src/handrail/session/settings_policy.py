@@ -65,12 +65,16 @@ def rule_note(problem: RuleProblem, settings: Settings) -> str:
     return f"{source}: {problem.text!r} - {problem.message}. It matches nothing."
 
 
-def hidden_files(policy: Callable[[], Policy]) -> Callable[[str], bool]:
-    """Whether a search leaves out the file at a real path, by the policy in force."""
+def hidden_files(in_force: Callable[[], LivePolicy]) -> Callable[[str], bool]:
+    """
+    Whether a search leaves out the file at a real path, by the policy that its call was judged by.
+
+    A search asks for each of its files, so this does not look at the settings files again.
+    """
     known: list[tuple[Policy, Callable[[str], bool]]] = []
 
     def is_hidden(path: str) -> bool:
-        now = policy()
+        now = in_force().last
         if not known or known[0][0] is not now:
             known[:] = [(now, hidden_file_check(now))]
         return known[0][1](path)

@@ -8,14 +8,14 @@ from pathlib import Path
 from handrail.config.execution import features_of, result_limits
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
 from handrail.session.background import end_tasks
 from handrail.session.gate import open_gate
-from handrail.session.hook_setup import HookSetup
+from handrail.session.hooks import follow_settings, open_hooks
 from handrail.session.redactor import redactor_for
 from handrail.session.services import tool_services
-from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import result_store, state_folder
 from handrail.session.tools import make_catalog
@@ -40,8 +40,9 @@ async def call_tool(
     features = features_of(settings.loaded.settings, variables) - {"agents"}  # there is no model to run them
     catalog = make_catalog(variables=variables, denied=settings.denies_tool, services=services, features=features)
     results = result_store(variables, result_limits(settings.loaded.settings, variables))
-    hooks = SessionHooks(settings, HookSetup(cwd, session_id=results.folder.name), on_warning)
-    rails = Rails(open_gate(settings, redactor=redactor_for(variables)), hooks)
+    hooks = open_hooks(settings.loaded, cwd, session_id=results.folder.name)
+    follow_settings(hooks, settings, on_warning)
+    rails = Rails(open_gate(settings, redactor=redactor_for(variables)), CallHooks(hooks))
     try:
         run = RunContext(cwd, undo=lambda: services().undo)
         async with ToolExecutor(catalog.pool, run, results, rails=rails, activate=catalog.activate) as executor:

@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from handrail import RunContext
+from handrail.hooks.news import ignore
 from handrail.hooks.results import HookResult
-from handrail.session.hook_setup import HookSetup
-from handrail.session.session_hooks import SessionHooks
+from handrail.session.hooks import follow_settings, open_hooks
 from handrail.tools.permission import Verdict
 from tests.config.world import World
 
@@ -35,15 +35,14 @@ class Session:
 
     def begin(self) -> None:
         self.live = self.world.live(self.told)
-        setup = HookSetup(Path(self.world.places.cwd), session_id="s")
-        self.hooks = SessionHooks(self.live, setup, self.told.append)
+        self.hooks = open_hooks(self.live.loaded, Path(self.world.places.cwd), session_id="s")
+        follow_settings(self.hooks, self.live, self.told.append)
 
     async def prompted(self, event: str = "UserPromptSubmit", **fields: Any) -> HookResult | None:
         """What hooks say to a prompt, for which somebody looks at the settings."""
-        wanted = self.hooks.wants("UserPromptSubmit", event)
         run = RunContext(Path(self.world.places.cwd))
-        answer = await self.hooks.fire(event, fields, run)
-        return answer if wanted else None
+        await self.hooks.refresh(run, ignore)
+        return await self.hooks.fire(event, fields, run) if self.hooks.wants(event) else None
 
     @property
     def rules(self) -> list[str]:
@@ -129,9 +128,8 @@ async def test_strictness_and_limits_are_those_of_the_settings_in_force(session:
     lenient = await session.prompted("PreToolUse", **call)
 
     assert (strict and strict.verdict, lenient and lenient.verdict) == (Verdict.ASK, None)
-    assert session.hooks.now is not None
-    assert session.hooks.now.environment.urls == ("http://a/*",)
-    assert session.hooks.now.environment.variables == ("A",)
+    assert session.hooks.environment.urls == ("http://a/*",)
+    assert session.hooks.environment.variables == ("A",)
 
 
 REFUSING = section("ConfigChange", "cat >> seen; echo >> seen; echo hands off >&2; exit 2")
@@ -188,8 +186,7 @@ async def test_policy_cannot_be_refused_and_hooks_are_told_of_it(session: Sessio
     await session.prompted()
 
     assert session.rules == ["Bash(policy)"]
-    assert session.hooks.now is not None
-    await session.hooks.now.wait_idle()
+    await session.hooks.wait_idle()
     assert session.changes() == ["policy_settings"]
 
 
@@ -202,8 +199,7 @@ async def test_a_tool_in_a_thread_may_be_the_first_to_look(session: Session) -> 
 
     assert [each.text for each in policy.rules] == ["Bash(policy)"]
     await session.prompted()
-    assert session.hooks.now is not None
-    await session.hooks.now.wait_idle()
+    await session.hooks.wait_idle()
     assert session.changes() == ["policy_settings"]
 
 
