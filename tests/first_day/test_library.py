@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
+from pydantic import BaseModel
 
 from handrail import Agent, Allow, Deferral, Deny, Question, SessionSpec, tool
 from handrail.conversation.blocks import Text, ToolResult
@@ -23,6 +24,12 @@ async def send(text: str) -> str:
     """Send a text."""
     outbox.append(text)
     return f"sent {text}"
+
+
+@tool(read_only=True)
+async def dump() -> str:
+    """Everything."""
+    return "line\n" * 100_000
 
 
 @pytest.fixture(autouse=True)
@@ -120,14 +127,58 @@ async def test_i_can_have_my_tools_wait_however_few_they_are(tmp_path: Path) -> 
     ],
 )
 async def test_a_big_result_names_only_tools_that_the_model_has(builtin: list[str], way: str, tmp_path: Path) -> None:
-    @tool(read_only=True)
-    async def dump() -> str:
-        """Everything."""
-        return "line\n" * 100_000
-
     model = ScriptedModel([[use("1", "dump")], [say("Much.")]])
     agent = Agent(model, [dump], builtin_tools=builtin, cwd=tmp_path, state_dir=tmp_path / "state")
     await agent.ask("Dump it.")
 
     assert way in results(agent)[0]
     assert "Read" not in results(agent)[0] or "Read" in builtin
+
+
+async def test_an_agent_in_my_program_leaves_no_files_unless_i_say_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, work, mine = (tmp_path / name for name in ("home", "work", "mine"))
+    work.mkdir()
+    (tmp_path / "tmp").mkdir()
+    env = {"HOME": str(home), "TMPDIR": str(tmp_path / "tmp"), "PATH": "/usr/bin:/bin"}
+    monkeypatch.setattr(Path, "home", lambda: home)
+
+    async def ask(**more: Any) -> str:
+        calls = [use("1", "dump"), use("2", "Bash", command="seq 100000")]
+        model = ScriptedModel([calls, [say("Much.")]])
+        async with Agent(model, [dump], allow=["Bash(seq *)"], cwd=work, env=env, **more) as agent:
+            await agent.ask("Dump it.")
+            for text in results(agent):
+                assert Path(text.partition(" is in ")[2].partition(". Use")[0]).stat().st_size > 400_000
+            return results(agent)[0]
+
+    await ask()
+    assert (home.exists(), list(work.iterdir()), list((tmp_path / "tmp").iterdir())) == (False, [], [])
+
+    text = await ask(state_dir=mine)
+    assert str(mine / "results") in text
+    assert list((mine / "audit").iterdir())
+    assert (home.exists(), list(work.iterdir()), list((tmp_path / "tmp").iterdir())) == (False, [], [])
+
+
+class Person(BaseModel):
+    name: str
+    born: int
+
+
+async def test_my_type_checker_knows_what_i_get_and_what_i_may_answer(tmp_path: Path) -> None:
+    async def approve(name: str, values: dict[str, str], question: Question) -> Allow | Deny:
+        return Allow({"text": values["text"].upper()}) if question.tool == name else Deny("another tool")
+
+    def approve_as_json(name: str, values: dict[str, Any], question: Question) -> dict[str, Any]:
+        return {"behavior": "deny", "message": "not today"}
+
+    ada = say('{"name": "Ada", "born": 1815}')
+    model = ScriptedModel([[use("1", "send", text="hello")], [ada]])
+    answer = await Agent(model, [send], can_use_tool=approve, output=Person, cwd=tmp_path).ask("Who?")
+    refused = await Agent(asks_to_send(), [send], can_use_tool=approve_as_json, cwd=tmp_path).ask("Send it.")
+
+    assert assert_type(answer.structured, Person).born == 1815
+    assert outbox == ["HELLO"]
+    assert [denial.reason for denial in refused.ended.denials] == ["not today"]

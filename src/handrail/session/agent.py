@@ -73,7 +73,8 @@ class Agent(Generic[Structured]):
 
     `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: True keeps the conversation, an
     id resumes the session of that id or begins it. `compact=False` never summarises a long conversation.
-    `state_dir`: where handrail keeps its files. `env`: the variables that count instead of the environment.
+    `state_dir`: where handrail keeps the audit log, big results and sessions; without it and without `session` there is
+    no audit log, and big results go with the agent. `env`: the variables that count instead of the environment.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -126,6 +127,7 @@ class Agent(Generic[Structured]):
             transcript=transcript_options(session),
             output=check_output(output),
             auto_compact=compact if not settings or not compact else None,
+            keep_files=bool(session) or bool(environment.get("HANDRAIL_STATE_DIR")),
         )
         host = SessionHost(can_use_tool=can_use_tool, hooks=check_hooks(hooks or {}), model=own_model)
         self._open(spec, environment, host)

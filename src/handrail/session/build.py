@@ -34,6 +34,7 @@ from handrail.session.model_options import model_options, thinking_options
 from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
+from handrail.session.scratch import ScratchFolder
 from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.slash_files import find_commands
@@ -110,8 +111,9 @@ def _open_parts(base: Foundation) -> Session:
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
     tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
     model = SessionModel(_choose_model(spec.model, env, tape, host))
-    results = _open_results(settings, transcript)
-    own_services = cache(partial(_open_services, settings, session_id, hooks))
+    scratch = None if spec.keep_files else ScratchFolder(env)
+    results = _open_results(settings, transcript, scratch)
+    own_services = cache(partial(_open_services, settings, session_id, hooks, scratch))
 
     def open_gate() -> Gate:
         return host.gate or gates.open_gate(
@@ -122,6 +124,7 @@ def _open_parts(base: Foundation) -> Session:
             redactor=redactor,
             readable=(results.folder, own_services().state, *filter(None, (hooks.environment.folder,))),
             session_id=session_id,
+            keep_audit=spec.keep_files,
         )
 
     def open_beside(agent_id: str) -> OpenTranscript | None:
@@ -191,6 +194,7 @@ def _open_parts(base: Foundation) -> Session:
         conversation=conversation,
         auto_compact=automatic,
         on_warning=host.on_warning,
+        scratch=scratch,
     )
 
 
@@ -220,17 +224,23 @@ def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, hos
     return choose_model(options, env, tape)
 
 
-def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) -> ResultStore:
+def _open_results(
+    settings: SessionSettings, transcript: OpenTranscript | None, scratch: ScratchFolder | None
+) -> ResultStore:
     """Big results lie beside the transcript, so that they can still be read when it is resumed."""
     env = settings.loaded.env
     limits = result_limits(settings.loaded.settings, env)
+    if scratch is not None:
+        return ResultStore(scratch.path / "results" / "run", limits)
     if transcript is None:
         return result_store(env, limits)
     return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
 
 
-def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks) -> ToolServices:
-    services = session_services.tool_services(settings, session_id)
+def _open_services(
+    settings: SessionSettings, session_id: str, hooks: Hooks, scratch: ScratchFolder | None
+) -> ToolServices:
+    services = session_services.tool_services(settings, session_id, None if scratch is None else scratch.path / "run")
     if (file := env_file(hooks)) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file

@@ -24,6 +24,7 @@ def open_gate(
     redactor: Redactor,
     readable: Iterable[Path] = (),
     session_id: str = "",
+    keep_audit: bool = True,
 ) -> PolicyGate:
     """A gate that decides by the settings at each call; `readable` are the folders of the session's own files."""
     policy = settings.in_force()
@@ -34,5 +35,5 @@ def open_gate(
         hooks=hooks,
         classifier=classifier,
         conditions=conditions_left_to_tools,
-        audit=Audit(state_folder(settings.loaded.env) / "audit", redactor, session=session_id),
+        audit=Audit(state_folder(settings.loaded.env) / "audit", redactor, session=session_id) if keep_audit else None,
     )

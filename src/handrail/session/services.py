@@ -27,9 +27,15 @@ def default_services(variables: Mapping[str, str], cwd: Path | None = None, sess
     )
 
 
-def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServices:
-    """What tools are given: the variables of the settings, and the working folders as they are at the time."""
+def tool_services(settings: SessionSettings, session_id: str = "", state: Path | None = None) -> ToolServices:
+    """
+    What tools are given: the variables of the settings, and the working folders as they are at the time.
+
+    `state`: the folder for their files in place of the usual one.
+    """
     services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
+    if state is not None:
+        services = replace(services, state=state)
     return replace(
         services,
         home=settings.places.home,
