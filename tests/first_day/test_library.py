@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from handrail import Agent, Allow, Deferral, Deny, Question, SessionSpec, tool
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
+from handrail.events import CallProgress
 from handrail.session.spec import SessionHost, ToolOptions
 from handrail.testing import ScriptedModel, say, use
 from handrail.tools.pool import AnyTool
@@ -182,3 +183,26 @@ async def test_my_type_checker_knows_what_i_get_and_what_i_may_answer(tmp_path: 
     assert assert_type(answer.structured, Person).born == 1815
     assert outbox == ["HELLO"]
     assert [denial.reason for denial in refused.ended.denials] == ["not today"]
+
+
+async def test_what_a_command_said_before_i_stopped_it_is_not_lost(tmp_path: Path) -> None:
+    command = "printf 'step 1 done\\n'; exec sleep 1000"
+    model = ScriptedModel([[use("1", "Bash", command=command)], [say("Step 2 is left.")]])
+    async with Agent(model, allow=["Bash"], cwd=tmp_path) as agent:
+        async for event in agent.run("Do both steps."):
+            if isinstance(event, CallProgress) and "step 1 done" in event.progress.message:
+                agent.interrupt()
+        await agent.ask("How far did it get?")
+
+    told = "was stopped while it ran: the user interrupted the turn. Its effects may be incomplete"
+    assert told in results(agent)[0]
+    assert results(agent)[0].endswith("What it had said by then:\nstep 1 done")
+
+
+async def test_what_a_command_said_before_its_time_was_over_is_not_lost(tmp_path: Path) -> None:
+    command = "printf 'step 1 done\\n'; exec sleep 1000"
+    model = ScriptedModel([[use("1", "Bash", command=command, timeout=1500)], [say("Step 2 is left.")]])
+    async with Agent(model, allow=["Bash"], cwd=tmp_path) as agent:
+        await agent.ask("Do both steps.")
+
+    assert "step 1 done\n(it was stopped because it took longer than 1.5 seconds" in results(agent)[0]

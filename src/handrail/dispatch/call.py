@@ -105,7 +105,8 @@ class CallPipeline:
     async def run(self, call: Call, run: RunContext) -> Outcome:
         """Take a call with a valid input through all stages."""
         assert call.tool is not None
-        ctx = ToolContext(run, call.use, call.abort, partial(self._host.progress, call), self.decide)
+        progress = partial(self._host.progress, call)
+        ctx = ToolContext(run, call.use, call.abort, progress, self.decide, leave=call.leave)
         request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
         now, marks = self._host.now, call.marks
         marks.append(now())

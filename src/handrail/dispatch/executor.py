@@ -340,7 +340,10 @@ class ToolExecutor:
     def _stop_outcome(self, call: Call) -> Outcome:
         reason = call.stop_reason or AbortReason.USER  # without a reason of ours, the task itself was cancelled
         call.marks.append(self._loop.time())
-        return stopped_outcome(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
+        started, left = call.began, call.left
+        return stopped_outcome(
+            call.use, call.summary, reason, call.timings, started=started, blame=call.blame, left=left
+        )
 
 
 def _is_cancelled() -> bool:

@@ -129,7 +129,7 @@ class Bash(Tool[BashInput]):
                 report=report.fd if report else None,
                 inside=standing.where is Where.INSIDE,
             )
-            end = await self._run(prepared, kept.fd, ctx)
+            end = await self._run(prepared, kept, ctx)
             change, notices = self._folder_change(ctx.cwd, cwd, report.read() if report else "")
             meant = "" if end.why else exit_code_meaning(analysis, end.code)
             limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
@@ -155,12 +155,12 @@ class Bash(Tool[BashInput]):
             change,
         )
 
-    async def _run(self, prepared: PreparedCommand, store: int, ctx: ToolContext) -> End:
+    async def _run(self, prepared: PreparedCommand, kept: OutputCapture, ctx: ToolContext) -> End:
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         running: Running | None = None
         try:
-            running = await start_stored(prepared.command, nothing, store, self._services.output_quota())
-            return await run_with_progress(running.wait(), store, ctx)
+            running = await start_stored(prepared.command, nothing, kept.fd, self._services.output_quota())
+            return await run_with_progress(running.wait(), kept.fd, ctx)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
@@ -168,6 +168,7 @@ class Bash(Tool[BashInput]):
         except asyncio.CancelledError:
             if running:
                 await running.stop_and_wait()
+                kept.leave(ctx)
             raise
         finally:
             os.close(nothing)

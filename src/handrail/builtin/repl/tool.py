@@ -1,5 +1,6 @@
 """REPL: run Python code in an interpreter that remembers what earlier calls defined."""
 
+import asyncio
 from typing import Any
 
 from pydantic import Field
@@ -61,7 +62,11 @@ class REPL(Tool[ReplInput]):
         limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
         kept = OutputCapture(self._services.state / "output")
         try:
-            answer = await interpreter_of(self._services).run(args.code, args.timeout / 1000, kept.fd, ctx)
+            try:
+                answer = await interpreter_of(self._services).run(args.code, args.timeout / 1000, kept.fd, ctx)
+            except asyncio.CancelledError:
+                kept.leave(ctx)
+                raise
             shown = read_output(kept.path, answer.stored, limit, limit // 3)
             kept.wanted = shown.cut
         finally:
