@@ -1,5 +1,7 @@
 """The first day of a builder who imports handrail: what they try, and what they get."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, assert_type
@@ -8,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from handrail import Agent, Allow, Deferral, Deny, Question, SessionSpec, tool
+from handrail.cli.main import run
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.events import CallProgress
@@ -206,3 +209,55 @@ async def test_what_a_command_said_before_its_time_was_over_is_not_lost(tmp_path
         await agent.ask("Do both steps.")
 
     assert "step 1 done\n(it was stopped because it took longer than 1.5 seconds" in results(agent)[0]
+
+
+STOPS_IN_THE_MIDDLE = """
+import asyncio, os, sys
+from handrail import Agent
+from handrail.testing import ScriptedModel, say, use
+
+def link(*_, **__):  # the new content is complete, and has not got its name yet
+    print("ready", flush=True)
+    sys.stdin.read()
+
+os.link = link
+model = ScriptedModel([[use("1", "Write", file_path="plan.md", content="a plan")], [say("Done.")]])
+asyncio.run(Agent(model, mode="acceptEdits", cwd=sys.argv[1], state_dir=sys.argv[2]).ask("Write it."))
+"""
+
+
+@pytest.mark.parametrize("next_step", ["session", "doctor"])
+async def test_a_kill_in_the_middle_of_a_write_leaves_nothing_in_my_project(
+    next_step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, state = tmp_path / "project", tmp_path / "state"
+    project.mkdir()
+    (project / ".plan.md.0123456789ab.handrail").write_text("mine, whatever it is called")
+
+    def left() -> list[str]:
+        return [path.name for path in project.iterdir() if path.name not in ("a.md", ".plan.md.0123456789ab.handrail")]
+
+    async def write() -> None:
+        model = ScriptedModel([[use("1", "Write", file_path="a.md", content="a")], [say("Done.")]])
+        await Agent(model, mode="acceptEdits", cwd=project, state_dir=state).ask("Write it.")
+
+    child = subprocess.Popen(
+        [sys.executable, "-c", STOPS_IN_THE_MIDDLE, project, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with child:
+        assert child.stdout.readline() == b"ready\n"
+        [temporary] = left()
+        await write()
+        assert left() == [temporary], "a file in use is left alone"
+        child.kill()
+
+    if next_step == "session":
+        await write()
+    else:
+        monkeypatch.setenv("HANDRAIL_STATE_DIR", str(state))
+        monkeypatch.chdir(project)
+        run(["doctor"])
+        assert temporary in capsys.readouterr().out
+    assert left() == []

@@ -16,6 +16,7 @@ from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
+from handrail.files.open_journals import remove_leftovers
 from handrail.hooks.runner import Hooks
 from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
 from handrail.processes.sandbox.settings import read_settings
@@ -25,7 +26,7 @@ from handrail.session.hooks import in_order, sources_of
 from handrail.session.load_settings import ignored_note
 from handrail.session.model_options import model_options
 from handrail.session.session_settings import SessionSettings
-from handrail.session.state_folder import state_folder
+from handrail.session.state_folder import state_folder, undo_folder
 
 
 class State(Enum):
@@ -237,6 +238,9 @@ def state(here: Here) -> Iterator[Finding]:
     """The state folder (sessions, results, trust): only its owner may open it."""
     folder = state_folder(here.variables)
     yield Finding("state", str(folder), *_check_state(folder))
+    if removed := remove_leftovers(undo_folder(here.variables)):
+        text = f"removed what a killed run had left: {', '.join(removed)}"
+        yield Finding("state", "temporary files", State.NOTE, text)
 
 
 def _check_state(folder: Path) -> tuple[State, str]:

@@ -28,6 +28,7 @@ from typing import Any
 from handrail.errors import UndoError
 from handrail.files.copying import copy
 from handrail.files.journal import FileState, Note
+from handrail.files.open_journals import OpenMarker
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
@@ -189,6 +190,7 @@ class Undo:
             make_private_folder(self.folder / "content")
             for folder in (self.folder.parent, self.folder):
                 folder.chmod(0o700)
+            OpenMarker(self.folder, self)
             self._start()
             self._open = True
         if self._point:

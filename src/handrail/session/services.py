@@ -8,6 +8,7 @@ from pathlib import Path
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.config.execution import features_of
+from handrail.files.open_journals import remove_leftovers
 from handrail.files.undo import Undo
 from handrail.session.sandbox import SessionSandbox
 from handrail.session.session_settings import SessionSettings
@@ -33,6 +34,7 @@ def tool_services(settings: SessionSettings, session_id: str = "", state: Path |
 
     `state`: the folder for their files in place of the usual one.
     """
+    remove_leftovers(undo_folder(settings.loaded.env))
     services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
     if state is not None:
         services = replace(services, state=state)
