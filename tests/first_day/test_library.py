@@ -1,5 +1,6 @@
 """The first day of a builder who imports handrail: what they try, and what they get."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Any, assert_type
 import pytest
 from pydantic import BaseModel
 
-from handrail import Agent, Allow, Deferral, Deny, Question, SessionSpec, tool
+from handrail import Agent, Allow, Deferral, Deny, Hooks, Question, SessionSpec, tool
 from handrail.cli.main import run
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
@@ -261,3 +262,67 @@ async def test_a_kill_in_the_middle_of_a_write_leaves_nothing_in_my_project(
         run(["doctor"])
         assert temporary in capsys.readouterr().out
     assert left() == []
+
+
+SECRET, SERVER = "hunter2", Path(__file__).parents[1] / "mcp" / "reference_server.py"
+MASK = f"""{sys.executable} -c '
+import json, sys
+event = json.load(sys.stdin)
+new = json.loads(json.dumps(event["tool_response"]).replace("{SECRET}", "***"))
+print(json.dumps({{"hookSpecificOutput": {{"hookEventName": "PostToolUse", "updatedToolOutput": new}}}}))
+'"""
+
+
+def masks(event: dict[str, Any]) -> dict[str, Any]:
+    """Keep the secret out of everything that a tool returns, whatever shape that has."""
+    new = json.loads(json.dumps(event["tool_response"]).replace(SECRET, "***"))
+    return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": new}}
+
+
+def says_no_more(event: dict[str, Any]) -> dict[str, Any]:
+    """Put a plain text in the place of what a tool returns."""
+    return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": "it said ***"}}
+
+
+COMMAND_HOOK = {"PostToolUse": [{"hooks": [{"type": "command", "command": MASK}]}]}
+
+
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        pytest.param({"PostToolUse": masks}, id="a function"),
+        pytest.param({"PostToolUse": says_no_more}, id="a function that gives a text"),
+        pytest.param(Hooks(COMMAND_HOOK), id="a command"),
+    ],
+)
+async def test_my_hook_keeps_a_secret_from_the_model_and_from_the_transcript(hooks: Any, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(f"the password\nis {SECRET}\n")
+
+    @tool(read_only=True)
+    async def look_up(user: str) -> dict[str, str]:
+        """Look up a user."""
+        return {"user": user, "password": SECRET}
+
+    steps = [
+        use("1", "Bash", command=f"printf '%s%s\\n' {SECRET[:3]} {SECRET[3:]}"),
+        use("2", "Read", file_path="notes.txt"),
+        use("3", "Grep", pattern="is", output_mode="content"),
+        use("4", "look_up", user="ada"),
+        use("5", "mcp__ref__note", text=f"{SECRET[:3]}{SECRET[3:]}"),
+    ]
+    model = ScriptedModel([steps, [say("Done.")]])
+    servers = {"ref": {"command": sys.executable, "args": [str(SERVER)]}}
+    rules = ["Bash", "mcp__ref", "look_up"]
+    state = tmp_path / "state"
+    async with Agent(
+        model, [look_up], allow=rules, hooks=hooks, mcp_servers=servers, cwd=tmp_path, session=True, state_dir=state
+    ) as agent:
+        await agent.ask("Tell me everything.")
+
+    assert all("***" in text for text in results(agent))
+    assert SECRET not in "".join(results(agent))
+    [transcript] = state.rglob("sessions/**/*.jsonl")
+    written = [json.loads(line) for line in transcript.read_text().splitlines()]
+    assert SECRET not in json.dumps([line for line in written if "tool_result" in json.dumps(line)])
+    if hooks != {"PostToolUse": says_no_more}:
+        assert results(agent)[:2] == ["***", "1\tthe password\n2\tis ***"]

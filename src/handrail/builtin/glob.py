@@ -21,6 +21,7 @@ from handrail.builtin.support.ripgrep import (
     one_line,
     relative_name,
 )
+from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
@@ -97,6 +98,12 @@ class Glob(ReadOnlyTool[GlobInput]):
         text = listing(names, found.total - len(names), found.unreadable)
         card = Card(title=f"{self.name} {args.pattern or args.path}", detail=several(found.total, "file"))
         return Output(text=text, data=data, card=card)
+
+    def output_from_data(self, data: Json) -> Output:
+        names = data.get("filenames")
+        if isinstance(names, list):
+            return Output(text="\n".join(map(str, names)), data=data)
+        return super().output_from_data(data)
 
     def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> GlobResult:
         before, rest = fixed_start(pattern)

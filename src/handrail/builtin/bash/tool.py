@@ -13,7 +13,7 @@ from handrail.builtin.bash.destructive import is_destructive
 from handrail.builtin.bash.exit_codes import exit_code_meaning
 from handrail.builtin.bash.permission import check_command, confirm_standing
 from handrail.builtin.bash.preconditions import Preconditions
-from handrail.builtin.bash.result import FinishedCommand, command_output, first_line
+from handrail.builtin.bash.result import SILENT, FinishedCommand, command_output, first_line
 from handrail.builtin.bash.shell import PreparedCommand, Shell, may_change_folder, only_reads
 from handrail.builtin.bash.shown_file import glance, remember
 from handrail.builtin.services import ToolServices
@@ -209,6 +209,10 @@ class Bash(Tool[BashInput]):
             data={"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "backgroundTaskId": task.id},
             card=Card(title=f"{self.name} {first_line(args.command)}", detail=f"background task {task.id}"),
         )
+
+    def output_from_data(self, data: Json) -> Output:
+        said = "\n".join(str(data[name]).rstrip("\n") for name in ("stdout", "stderr") if data.get(name))
+        return Output(text=said or SILENT, data=data)
 
     def use_card(self, partial: Json) -> Card:
         command, description = partial.get("command"), partial.get("description")
