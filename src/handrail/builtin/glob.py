@@ -121,7 +121,8 @@ class Glob(ReadOnlyTool[GlobInput]):
                 names = filter(partial(self._shows, folder), names)
             newest, total = newest_first(folder, names, MAX_FILES)
             if program.complaint and not program.unreadable:
-                raise ToolError(f"{pattern!r} cannot be searched for: {program.complaint.decode(errors='replace')}")
+                complaint = program.complaint.decode(errors="replace").strip().rstrip(".")
+                raise ToolError(f"{pattern!r} cannot be searched for: {complaint}. Give another pattern.")
             start = "".join(f"{part}/" for part in before)
             return GlobResult([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
 

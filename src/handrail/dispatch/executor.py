@@ -45,7 +45,7 @@ def _activate_nothing(_names: Iterable[str]) -> None:
 
 
 def _add_nothing(_tools: Sequence[AnyTool]) -> None:
-    raise HandrailError("no tools can be added to this pool")
+    raise HandrailError("no tools can be added to this pool, because it has no catalog. Run the call in an Agent")
 
 
 class ToolExecutor:

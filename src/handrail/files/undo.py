@@ -254,12 +254,15 @@ def read(folder: Path) -> UndoHistory:
     try:
         lines = list(_lines(folder / INDEX))
     except OSError as error:
-        raise UndoError(f"There is no undo journal in {str(folder)!r} ({error.strerror}).") from error
+        raise UndoError(
+            f"There is no undo journal in {str(folder)!r} ({error.strerror}). `handrail sessions list` shows the "
+            "sessions."
+        ) from error
     if not lines:
         return UndoHistory("", "", (), {})  # killed before its first line was complete
     head = lines[0]
     if head.get("format") != FORMAT:
-        raise UndoError(f"{str(folder / INDEX)!r} is no undo journal.")
+        raise UndoError(f"{str(folder / INDEX)!r} is no undo journal. Move it away, or name another session.")
     if head.get("version") != VERSION:
         raise UndoError(
             f"{str(folder / INDEX)!r} has version {head.get('version')!r}, and this handrail knows {VERSION}. Use the "

@@ -26,7 +26,10 @@ class JsonAnswer:
             self._validator = jsonschema_rs.validator_for(schema)
         except ValueError as error:
             reason = str(error).partition("\n")[0]
-            raise HandrailError(f"The schema for the answer cannot be used: {reason}.") from error
+            raise HandrailError(
+                f"The schema for the answer cannot be used: {reason}. Give a JSON Schema with an object at its root, "
+                "or a Pydantic model."
+            ) from error
         self.schema = to_json(schema)
 
     def check(self, text: str) -> tuple[Any, str]:

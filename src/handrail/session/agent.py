@@ -200,7 +200,9 @@ class Agent(Generic[Structured]):
         finally:
             await run.aclose()
         if run.ended is None:
-            raise HandrailError("The agent was closed before the prompt was answered.")
+            raise HandrailError(
+                "The agent was closed before the prompt was answered. Close it after the answer has come."
+            )
         return answer_of(run.ended)
 
     def stream_text(self, prompt: Prompt, *, limits: Limits | None = None) -> "TextStream":

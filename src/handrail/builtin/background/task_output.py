@@ -70,4 +70,4 @@ def find_task(tasks: BackgroundTasks, id: str) -> BackgroundTask:  # noqa: A002
     if (task := tasks.get(id)) is not None:
         return task
     known = ", ".join(f"{each.id} ({each.status})" for each in tasks.all()) or "none"
-    raise ToolError(f"There is no background task {id!r}. Known tasks: {known}.")
+    raise ToolError(f"There is no background task {id!r}. Known tasks: {known}. Use the id of one of these.")

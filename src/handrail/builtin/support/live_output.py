@@ -38,7 +38,11 @@ class OutputCapture:
             self.path = make_private_folder(folder) / f"{secrets.token_hex(8)}.txt"
             self.fd = open_store(self.path)
         except OSError as error:
-            raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
+            raise ToolError(
+                f"Nothing was run: output cannot be kept in {folder}: {error.strerror}. Ask the user to make room "
+                "there, or to "
+                "set HANDRAIL_STATE_DIR to another folder."
+            ) from error
         self.wanted = False
 
     def leave(self, ctx: ToolContext) -> None:
