@@ -576,7 +576,7 @@ async def test_a_reading_call_that_is_changed_into_a_writing_one_waits_for_the_e
 
     tool = Either()
     rails = Rails(FakeGate(), FakeHooks(HookAnswer(updated_input={"text": "b"})))
-    async with executor_for(tool, rails=rails) as executor:
+    async with executor_for(tool, rails=rails, scheduling=Scheduling(early_start="safe")) as executor:
         executor.add(note())
         await settled()
         assert executor.in_progress == {"1"}

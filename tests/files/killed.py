@@ -18,7 +18,7 @@ from typing import Any
 
 from handrail.files import replace
 from handrail.files.journal import Note
-from handrail.files.open_journals import remove_leftovers
+from handrail.files.leftovers import remove_leftovers
 from handrail.files.paths import locate
 from handrail.files.replace import TargetFile
 from handrail.files.restore import go_back

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Policy, tool
@@ -129,7 +129,6 @@ WHERE = st.sampled_from(["keys/.env", "src/a", "/etc/hosts", ".", "x", "rm -rf ~
 
 
 @pytest.mark.proves("R3")
-@settings(max_examples=150)
 @given(TOOLS, WHERE, st.sampled_from(MODES), RULES, RULES, RULES)
 def test_a_live_call_the_public_door_and_a_replay_give_the_same_opinions(
     says: dict[str, Any], where: str, mode: str, allow: list[str], ask: list[str], deny: list[str]

@@ -16,7 +16,7 @@ from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
-from handrail.files.open_journals import remove_leftovers
+from handrail.files.leftovers import remove_leftovers
 from handrail.hooks.runner import Hooks
 from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
 from handrail.processes.sandbox.settings import read_settings

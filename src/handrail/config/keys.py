@@ -59,7 +59,7 @@ SERVERS: Schema = {
 COUNT: Schema = {"type": "integer", "minimum": 1}
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 FLAGS: Schema = {"type": "object", "additionalProperties": FLAG}
-EARLY_STARTS: Schema = {"type": "string", "enum": ["safe", "all", "off"]}
+EARLY_STARTS: Schema = {"type": "string", "enum": ["permitted", "safe", "off", "all"]}
 SIBLING_ERRORS: Schema = {"type": "string", "enum": ["shell-chain", "isolate", "all"]}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
@@ -178,7 +178,7 @@ KEYS = (
         "Bytes of output after which a command is stopped (default: 2000000000).",
     ),
     Key("features", FLAGS, "Tool families that are there or not: `agents`, `background`, `task-list` (default: all)."),
-    Key("scheduling.earlyStart", EARLY_STARTS, "Which calls start while the answer still arrives (default: safe)."),
+    Key("scheduling.earlyStart", EARLY_STARTS, "Which calls start while the answer arrives (default: permitted)."),
     Key("scheduling.maxParallel", COUNT, "How many calls run at a time (default: 10)."),
     Key("scheduling.maxParallelByTool", COUNTS, "The same for single tools, by name."),
     Key("scheduling.siblingErrors", SIBLING_ERRORS, "Which calls a failed command cancels (default: shell-chain)."),

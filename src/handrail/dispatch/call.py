@@ -81,6 +81,8 @@ class CallHost:
     """Called when the input was changed; waits until the call may go on. False = it conflicts with running calls."""
     can_defer: Callable[[], Awaitable[bool]]
     """Whether a hook may put the call off. May wait until that is known."""
+    before_question: Callable[[], Awaitable[None]]
+    """Awaited before the user is asked about a call."""
     add_tools: AddTools
     transcript: Transcript | None = None
 
@@ -108,6 +110,7 @@ class CallPipeline:
         progress = partial(self._host.progress, call)
         ctx = ToolContext(run, call.use, call.abort, progress, self.decide, leave=call.leave)
         request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
+        request.before_question = self._host.before_question
         now, marks = self._host.now, call.marks
         marks.append(now())
         try:
@@ -253,7 +256,9 @@ class CallPipeline:
         """The request with another input, which is validated like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
+        before_question = request.before_question
         request = CallRequest.of(use, request.tool, args, request.ctx.replace(use=use))
+        request.before_question = before_question
         if call is not None and not await self._host.reschedule(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "

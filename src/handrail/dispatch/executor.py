@@ -80,6 +80,7 @@ class ToolExecutor:
             self._events.put_progress,
             self._reschedule,
             self._calls.can_defer,
+            self._calls.wait_until_whole,
             add_tools,
             transcript,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.config.execution import features_of
-from handrail.files.open_journals import remove_leftovers
+from handrail.files.leftovers import remove_leftovers
 from handrail.files.undo import Undo
 from handrail.session.sandbox import SessionSandbox
 from handrail.session.session_settings import SessionSettings

@@ -61,11 +61,15 @@ class Approvers:
         if handler is None:
             await race(pending.once, racers, watcher=pending.rules, on_failure=_no_answer)
             return
-        if self._hooks is not None:
-            self._hooks.about_to_ask(pending.request, pending.decision.reason)
-        racers[handler.who] = partial(handler.ask, pending.question)
+        racers[handler.who] = partial(self._ask_handler, handler, pending)
         on_failure = partial(_refuse_for, handler.who)
         await race(pending.once, racers, watcher=pending.rules, on_failure=on_failure)
+
+    async def _ask_handler(self, handler: Handler, pending: PendingApproval) -> ApprovalAnswer | None:
+        await pending.request.before_question()
+        if self._hooks is not None:
+            self._hooks.about_to_ask(pending.request, pending.decision.reason)
+        return await handler.ask(pending.question)
 
     def _automatic(self, pending: PendingApproval) -> dict[str, Racer[AnswerOrDecision]]:
         racers: dict[str, Racer[AnswerOrDecision]] = {}
