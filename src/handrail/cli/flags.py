@@ -18,6 +18,7 @@ else:
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
+MATCHES = ("exact", "conversation", "loose")
 
 # flags that other programs pass and that have no effect yet: flag -> number of values
 LATER_FLAGS = {
@@ -107,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--task-budget", type=whole, metavar="N", help="tokens that the model shall make do with")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
+    top.add_argument("--replay-match", choices=MATCHES, default="conversation", help="what must be as recorded")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
     top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")

@@ -114,12 +114,27 @@ def _config(parser: argparse.ArgumentParser) -> None:
         way.add_argument("--show-source", action="store_true", help="say where it is written")
 
 
+def _cassette(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    show = add_subcommand(what, "show", "what was asked and answered, in short, or one recording in full")
+    show.add_argument("file", metavar="FILE", help="a cassette, made with --record")
+    show.add_argument("number", metavar="N", nargs="?", type=whole, help="the number of one recording")
+    diff = add_subcommand(what, "diff", "how two cassettes differ; exit code 1 if they do")
+    diff.add_argument("first", metavar="FILE", help="a cassette")
+    diff.add_argument("second", metavar="FILE2", help="another one, for example a newer recording")
+    check = add_subcommand(what, "check", "whether it can be played to its end and holds no secret; exit code 1 if not")
+    check.add_argument("files", metavar="FILE", nargs="+", help="a cassette")
+    for each in (show, diff, check):
+        each.add_argument("--json", action="store_true", help="print JSON; of check one object a line")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
+    "cassette": ("show, compare and check recorded answers of a model", _cassette, "handrail.cli.cassette"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),

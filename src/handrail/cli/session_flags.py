@@ -46,6 +46,7 @@ def session_spec(chosen: argparse.Namespace) -> SessionSpec:
         verbose=chosen.verbose,
         record=chosen.record and Path(chosen.record),
         replay=chosen.replay and Path(chosen.replay),
+        replay_match=chosen.replay_match,
     )
 
 

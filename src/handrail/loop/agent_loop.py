@@ -175,6 +175,7 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        conversation.has_answer = False
         self._has_started = True
         if self._config.prepare is not None:
             await run_or_abort(self._config.prepare(), self._signal, None)
@@ -436,4 +437,5 @@ class AgentLoop:
         if state.why is Why.TOOL_DEFERRED:
             ended = replace(ended, stop_reason=state.why.value, deferred=self._conversation.deferred_call)
         self.ended = ended
+        self._conversation.has_answer = not ended.is_error
         self._emit(ended)

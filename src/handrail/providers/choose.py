@@ -128,6 +128,7 @@ def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport 
         api,
         client.Endpoint(choice.base_url, headers),
         transport,
+        model=choice.model,
         fallback_models=choice.fallback_models,
         timeouts=_timeouts(env.get("API_TIMEOUT_MS", "")),
         advise=partial(next_move, AskedServer(choice.provider, choice.base_url, choice.key), env),

@@ -78,7 +78,7 @@ def random_fraction() -> float:
 
 
 class Provider:
-    """One api at one endpoint."""
+    """One api at one endpoint. `model` is the name that a session asks it by; empty = each request names its own."""
 
     def __init__(
         self,
@@ -86,6 +86,7 @@ class Provider:
         endpoint: Endpoint,
         transport: Transport,
         *,
+        model: str = "",
         fallback_models: tuple[str, ...] = (),
         retry: RetryPolicy = RETRY_POLICY,
         timeouts: Timeouts = TIMEOUTS,
@@ -96,6 +97,7 @@ class Provider:
         self.api = api
         self.endpoint = endpoint
         self.transport = transport
+        self.model = model
         self.fallback_models = fallback_models
         self.retry = retry
         self.timeouts = timeouts
@@ -108,6 +110,11 @@ class Provider:
     def name(self) -> str:
         """The api's name."""
         return self.api.name
+
+    @property
+    def is_taped(self) -> bool:
+        """Whether its answers are recorded or replayed: its transport says `is_tape`."""
+        return bool(getattr(self.transport, "is_tape", False))
 
     def stream(self, request: Request, *, plain: bool = False) -> "AnswerStream":
         """The events of the answer as they arrive; `plain` requests it in one piece."""

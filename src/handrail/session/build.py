@@ -32,7 +32,15 @@ from handrail.session.context import SessionContext
 from handrail.session.hooks import env_file, follow_settings, open_hooks
 from handrail.session.model_facts import model_facts
 from handrail.session.model_options import model_options, thinking_options
-from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, cost_for, model_by_object
+from handrail.session.models import (
+    ChosenModel,
+    SessionModel,
+    Tape,
+    choose_model,
+    cost_for,
+    is_taped,
+    model_by_object,
+)
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
@@ -115,7 +123,7 @@ def _open_parts(base: Foundation) -> Session:
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     call_hooks = CallHooks(hooks)
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
-    tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
+    tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
     facts = model_facts(loaded.settings, env)
 
     def choose(name: str) -> ChosenModel:
@@ -125,7 +133,8 @@ def _open_parts(base: Foundation) -> Session:
 
     model = SessionModel(choose(""))
     results = _open_results(settings, transcript)
-    own_services = cache(partial(_open_services, settings, session_id, hooks))
+    by_name = is_taped(model.chosen.model)
+    own_services = cache(partial(_open_services, settings, session_id, hooks, sorts_by_name=by_name))
 
     def open_gate() -> Gate:
         return host.gate or gates.open_gate(
@@ -233,7 +242,7 @@ def _open_hooks(
 
 def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:
     if host.model is not None:
-        return model_by_object(host.model, options.model or "model")
+        return model_by_object(host.model, options.model)
     return choose_model(options, env, tape)
 
 
@@ -246,8 +255,8 @@ def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) 
     return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
 
 
-def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks) -> ToolServices:
-    services = session_services.tool_services(settings, session_id)
+def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks, *, sorts_by_name: bool) -> ToolServices:
+    services = replace(session_services.tool_services(settings, session_id), sorts_by_name=sorts_by_name)
     if (file := env_file(hooks)) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file

@@ -238,7 +238,7 @@ class Session:
         else:
             await asyncio.gather(self._stop(), self.servers.aclose())
         self._connected = False
-        await self.model.aclose()
+        await self.model.aclose(answered=self.conversation.state.has_answer)
 
     async def _stop(self) -> None:
         await self.conversation.stop()

@@ -89,6 +89,8 @@ class SessionSpec:
     verbose: bool = False
     record: Path | None = None
     replay: Path | None = None
+    replay_match: str = "conversation"
+    """How much of a request must be as it was recorded: exact, conversation or loose."""
 
 
 def print_warning(text: str) -> None:

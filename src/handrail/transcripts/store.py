@@ -14,7 +14,7 @@ from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.lazy import lazy
 from handrail.records import record
-from handrail.transcripts.log import Durability, Log, Mirror, list_folder, read, transcript_files
+from handrail.transcripts.log import CHOOSE, Durability, Log, Mirror, list_folder, read, transcript_files
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
 from handrail.transcripts.sdk_copy import remove_copy
 from handrail.transcripts.writer import TranscriptWriter, new_id
@@ -174,7 +174,7 @@ class TranscriptStore:
                 f"{name!r} cannot be the id of a session. Use up to 128 letters, digits, - and _, such as a UUID."
             )
         path = self.folder / folder_name(cwd) / f"{name}.jsonl"
-        taken = SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
+        taken = SessionError(f"There is a session {name!r} already. {CHOOSE}")
         if session_id and any(self._paths(name)):
             raise taken
         log = self._log(path)
