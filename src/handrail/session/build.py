@@ -57,7 +57,7 @@ from handrail.session.tools import deferral_of, unwanted_tools
 from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
 from handrail.tools.pool import Deferral
-from handrail.transcripts.log import Durability, Mirror, both_mirrors
+from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.sdk_copy import SdkCopy
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
@@ -112,10 +112,9 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
 
 def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, host: SessionHost) -> Mirror | None:
     """What gets every record of the transcript besides its file."""
-    if not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
+    if host.mirror is not None or not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
         return host.mirror
-    copy = SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
-    return copy if host.mirror is None else both_mirrors(host.mirror, copy)
+    return SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
 
 
 def found_notes(cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> tuple[str, ...]:

@@ -29,16 +29,6 @@ OWN = "handrail"
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
-def both_mirrors(first: Mirror, second: Mirror) -> Mirror:
-    """A mirror that passes each record on to two."""
-
-    def mirror(file: Path, record: Mapping[str, Any]) -> None:
-        first(file, record)
-        second(file, record)
-
-    return mirror
-
-
 class Log:
     """
     One transcript file, locked by this process and readable by its owner alone.
