@@ -167,7 +167,7 @@ def guarded(folder: Path, command: str, event: str = "PreToolUse") -> None:
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [("cat > seen.json; echo 'not today' >&2; exit 2", "not today"), ("./missing.sh", "could not be started")],
+    [("cat > seen.json; echo 'not today' >&2; exit 2", "not today"), ("./missing.sh", "there is no ./missing.sh")],
 )
 def test_hooks_have_a_say_in_a_call_as_in_a_models(project: Path, env: dict[str, str], command: str, said: str) -> None:
     (project / "a.txt").write_text("x\n")

@@ -162,6 +162,23 @@ async def test_a_model_that_repeats_a_failing_call_is_steered_and_then_stopped()
     assert not refused(agent.messages)
 
 
+@tool(read_only=True)
+async def status(of: str) -> str:
+    """Always the same."""
+    return f"{of} is fine"
+
+
+async def test_a_model_that_repeats_a_call_without_learning_anything_is_steered_and_then_stopped() -> None:
+    agent = an_agent(scripted([[use(str(n), "status", of="a")] for n in range(15)]), status)
+
+    ended = ending(await played(agent.run("Go.")))
+
+    assert (ended.move, ended.why, ended.turns) == (Move.ERROR, Why.REPEATED_CALL, 12)
+    assert ended.problem == "status was called 12 times in a row with the same input and gave the same result."
+    assert len(steered(agent.messages)) == 3
+    assert not refused(agent.messages)
+
+
 async def test_another_input_or_a_success_in_between_starts_the_count_again() -> None:
     paths = ["a", "a", "b", "a", "a", "b", "a", "a"]
     script = [[use(str(n), "look", path=path)] for n, path in enumerate(paths)]

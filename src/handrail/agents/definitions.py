@@ -11,8 +11,9 @@ from handrail.permissions.wildcards import parse_wildcards
 from handrail.records import record
 
 if TYPE_CHECKING:
-    from handrail.permissions import rules
-else:  # the first request does not need it
+    from handrail.permissions import known_tools, rules
+else:  # the first request does not need them
+    known_tools = lazy("handrail.permissions.known_tools")
     rules = lazy("handrail.permissions.rules")
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
@@ -40,10 +41,16 @@ class AgentDefinition:
     source: str = "built-in"
 
     def may_use(self, tool: str) -> bool:
-        """Whether it may use a tool of this name."""
-        if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool):
+        """Whether it may use a tool of this name. A misspelt name that is disallowed takes away what it may mean."""
+        if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool) or tool in self.misspelt_limits():
             return False
         return self.tools is None or _names_tool(self.tools, tool)
+
+    def misspelt_limits(self) -> dict[str, str]:
+        """The tools that misspelt names among the disallowed ones may mean, each with that name."""
+        names = [name.partition("(")[0].strip() for name in self.disallowed]
+        wrong = [name for name in names if not known_tools.is_known(name)]
+        return {tool: name for name in wrong for tool in known_tools.possible_tools(name)}
 
     def has_only(self, is_wanted: Callable[[str], bool]) -> bool:
         """Whether it names its tools, and every one of them is wanted."""

@@ -17,9 +17,9 @@ from handrail.builtin.support.ripgrep import (
     VERSION_CONTROL,
     Folder,
     RipgrepProcess,
-    newest_first,
     one_line,
     relative_name,
+    sort_names,
 )
 from handrail.errors import ToolError
 from handrail.processes.sandbox.placeholder_marks import stands_in
@@ -112,7 +112,7 @@ class Glob(ReadOnlyTool[GlobInput]):
                 names = (name for name in names if fits(tuple(os.fsdecode(name[2:]).split("/"))))
             if self._services.hidden is not nothing_hidden:
                 names = filter(partial(self._shows, folder), names)
-            newest, total = newest_first(folder, names, MAX_FILES)
+            newest, total = sort_names(folder, names, self._services, MAX_FILES)
             if program.complaint and not program.unreadable:
                 raise ToolError(f"{pattern!r} cannot be searched for: {program.complaint.decode(errors='replace')}")
             start = "".join(f"{part}/" for part in before)

@@ -19,6 +19,8 @@ from handrail.errors import ProviderSetupError, SettingsError
 from handrail.extensions.places import config_folders
 from handrail.extensions.unsupported import extension_notes
 from handrail.hooks.runner import Hooks
+from handrail.permissions.lint import REMARKS, lint
+from handrail.permissions.rules import HARMLESS
 from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
@@ -74,6 +76,7 @@ class Here:
             self.live = SessionSettings(
                 places_for(cwd, env, state_folder(variables)), env, on_warning=self.rules.append
             )
+            self.live.check_rules()
             self.live.policy()
         except SettingsError as error:
             self.refusal = str(error)
@@ -217,7 +220,10 @@ def settings(here: Here) -> Iterator[Finding]:
     for problem in found:
         yield Finding("settings", "file", State.NOTE if problem.hint else State.PROBLEM, str(problem))
     for rule in here.rules:
-        yield Finding("settings", "rule", State.PROBLEM, rule)
+        yield Finding("settings", "rule", State.NOTE if rule.endswith(HARMLESS) else State.PROBLEM, rule)
+    for remark in lint(here.live.policy(), frozenset()):
+        if remark.kind in REMARKS:
+            yield Finding("settings", "rule", State.NOTE, f"{remark.source}: {remark.rule}: {remark.message}")
     for wrong_hook in Hooks(sources=in_order(sources_of(here.live.loaded))).problems:
         level = State.PROBLEM if wrong_hook.kind == "malformed" else State.NOTE
         yield Finding("settings", "hook", level, str(wrong_hook))

@@ -7,13 +7,19 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail import __version__
 from handrail.cli import sessions_arguments
 from handrail.cli.sessions_arguments import add_subcommand, whole
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.tools import wording
+else:
+    wording = lazy("handrail.tools.wording")
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
@@ -68,14 +74,18 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 
 
 def _undo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
+    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
+    _redo(parser)
+
+
+def _redo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session",
         metavar="SESSION",
         nargs="?",
         help="id, the beginning of one, or title (default: the newest in this folder)",
     )
-    parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
-    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
     parser.add_argument("--force", action="store_true", help="also bring back files that another program changed since")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -114,16 +124,32 @@ def _config(parser: argparse.ArgumentParser) -> None:
         way.add_argument("--show-source", action="store_true", help="say where it is written")
 
 
+def _cassette(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    show = add_subcommand(what, "show", "what was asked and answered, in short, or one recording in full")
+    show.add_argument("file", metavar="FILE", help="a cassette, made with --record")
+    show.add_argument("number", metavar="N", nargs="?", type=whole, help="the number of one recording")
+    diff = add_subcommand(what, "diff", "how two cassettes differ; exit code 1 if they do")
+    diff.add_argument("first", metavar="FILE", help="a cassette")
+    diff.add_argument("second", metavar="FILE2", help="another one, for example a newer recording")
+    check = add_subcommand(what, "check", "whether it can be played to its end and holds no secret; exit code 1 if not")
+    check.add_argument("files", metavar="FILE", nargs="+", help="a cassette")
+    for each in (show, diff, check):
+        each.add_argument("--json", action="store_true", help="print JSON; of check one object a line")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
+    "cassette": ("show, compare and check recorded answers of a model", _cassette, "handrail.cli.cassette"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
+    "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",
         sessions_arguments.arguments,
@@ -141,9 +167,9 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = argparse.ArgumentParser(
         prog="handrail",
-        usage="handrail -p PROMPT [flags]\n       handrail COMMAND ...",
+        usage='handrail "PROMPT" [flags]\n       handrail COMMAND ...',
         description="The tool system for AI agents: hands for the model, rails for the people.",
-        epilog="handrail -p --help lists the flags of a run. The interactive terminal has not come yet.",
+        epilog="handrail help COMMAND and handrail -p --help tell more. The interactive terminal has not come yet.",
     )
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="handrail")
@@ -153,21 +179,33 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _is_run(arguments: Sequence[str]) -> bool:
-    """Whether the arguments are a prompt for an agent, not a sub-command."""
-    return arguments[0].startswith("-") or bool({"-p", "--print"} & set(arguments))
+    """Whether the arguments are a prompt for an agent: a sentence, or flags of a run."""
+    first = arguments[0]
+    if first in {*COMMANDS, "help", "-h", "--help", "-v", "--version"}:
+        return False
+    return first.startswith("-") or len(first.split()) > 1 or bool({"-p", "--print"} & set(arguments))
 
 
 def _do(arguments: Sequence[str]) -> int:
-    if arguments and arguments[0] not in {*COMMANDS, "-h", "--help", "-v", "--version"} and _is_run(arguments):
-        prompted: Callable[[Sequence[str]], int] = _import_command("handrail.cli.run").run
-        return prompted(arguments)
     if not arguments:
         parser().print_help(sys.stderr)
-        sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+        sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
         return USAGE
+    if _is_run(arguments):
+        prompted: Callable[[Sequence[str]], int] = _import_command("handrail.cli.run").run
+        return prompted(arguments)
+    if arguments[0] == "help":
+        return _do([*arguments[1:2], "--help"])
+    if arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
+        raise HandrailError(_unknown_command(arguments[0]))
     chosen = parser().parse_args(arguments)
     command: Run = _import_command(COMMANDS[chosen.command][2]).run
     return command(chosen)
+
+
+def _unknown_command(word: str) -> str:
+    hint = wording.did_you_mean(word, [*COMMANDS, "help"])
+    return f'there is no command {word!r}.{hint} A prompt stands in quotes (handrail "Say hello.") or behind -p.'
 
 
 def _import_command(module: str) -> Any:

@@ -61,6 +61,17 @@ COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 FLAGS: Schema = {"type": "object", "additionalProperties": FLAG}
 EARLY_STARTS: Schema = {"type": "string", "enum": ["permitted", "safe", "off", "all"]}
 SIBLING_ERRORS: Schema = {"type": "string", "enum": ["shell-chain", "isolate", "all"]}
+DOLLARS: Schema = {"type": "number", "minimum": 0}
+MODEL_FACTS: Schema = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "contextWindow": COUNT,
+            **{f"{what}Price": DOLLARS for what in ("input", "output", "cacheRead", "cacheWrite")},
+        },
+    },
+}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
 ALWAYS = "always"
@@ -139,6 +150,7 @@ KEYS = (
     Key("fallbackModel", TEXTS, "Models to try when the first is overloaded, in this order.", whole=True),
     Key("availableModels", TEXTS, "The only models that may be used; the first is the default.", whole=True),
     Key("modelOverrides", TEXT_MAP, "Names under which a server knows models, by their usual names."),
+    Key("models", MODEL_FACTS, "Windows and prices (dollars per million tokens), by the beginning of models' names."),
     Key("provider", PROVIDERS, "Wire format of the server."),
     Key("baseUrl", TEXT, "Server to ask."),
     Key("apiKeyHelper", TEXT, "Shell command that prints a credential; used when the environment holds none."),
@@ -164,6 +176,12 @@ KEYS = (
     Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
     Key("plansDirectory", TEXT, "Where plans are written. Kept, without effect yet."),
+    Key(
+        "sdkSessionCopy",
+        FLAG,
+        "Whether sessions that an SDK drives are copied to where its own functions look for them (default: yes).",
+        (False,),
+    ),
     Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that unused sessions are kept (default: 30)."),
     Key(
         "skipWebFetchPreflight",

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -32,11 +32,12 @@ CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 @record
 class TrustItem:
-    """One setting that widens. `path` leads to it in its file."""
+    """One setting that widens. `path` leads to it in its file; `folder` is the one whose trust it needs."""
 
     source: str
     path: JsonPath
     value: Any
+    folder: str = ""
 
     @property
     def name(self) -> str:
@@ -59,20 +60,27 @@ class TrustItem:
         return self.path[0] == "hooks"
 
 
-def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
+def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
     """The values that narrow, and the items that do not. Unknown keys are neither: they have no effect."""
     items: list[TrustItem] = []
-    return _narrow(source, values, tree(), (), items), tuple(items)
+    kept = _narrow(source, values, tree(), (), items)
+    return kept, tuple(TrustItem(item.source, item.path, item.value, folder) for item in items)
 
 
-def command_items(commands: "Iterable[CommandFile]") -> tuple[TrustItem, ...]:
-    """What the project's commands run, allow or make more expensive."""
+def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
+    """What the project's commands run, allow or make more expensive; `folders`: whose settings count, nearest first."""
     return tuple(
-        TrustItem("project", ("commands", command.name, name), value)
+        TrustItem("project", ("commands", command.name, name), value, _folder_of(command.file, folders))
         for command in commands
         if command.source == "project"
         for name, value in command.widens.items()
     )
+
+
+def _folder_of(file: str, folders: Sequence[str]) -> str:
+    """The folder whose trust a file needs: the nearest that holds it, or else the working folder."""
+    real = os.path.realpath(file)
+    return next((folder for folder in folders if real.startswith(folder.rstrip("/") + "/")), folders[0])
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:

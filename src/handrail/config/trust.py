@@ -3,7 +3,8 @@ Records which folders the user trusts, and with which items.
 
 A record names the real path of one folder and holds a fingerprint of every item that was there when the user trusted
 it. The folder stays trusted as long as no item is new. Items may be removed, except hooks, which may be guards. A
-folder inside a trusted one is another folder. Each record is one file that only its owner can read.
+folder inside a trusted one is another folder: what the trusted one brings counts there, its own settings do not. Each
+record is one file that only its owner can read.
 """
 
 import json
@@ -70,10 +71,14 @@ class TrustStore:
         return Trust.TRUSTED if covers(known, record_for(folder, items)) else Trust.CHANGED
 
     def trust(self, folder: str, items: Iterable[TrustItem]) -> TrustRecord:
-        """Trust a folder with these items in it and no others."""
-        trusted = record_for(folder, items)
+        """Trust a folder with these items in it and no others. Items of folders above it are added to their records."""
+        given, real = tuple(items), os.path.realpath(folder)
+        above = dict.fromkeys(item.folder for item in given if item.folder not in ("", real))
+        trusted = record_for(folder, [item for item in given if item.folder not in above])
         with self._lock():
             self._write(trusted)
+        for other in above:
+            self.add(other, [item for item in given if item.folder == other])
         return trusted
 
     def add(self, folder: str, items: Iterable[TrustItem]) -> None:

@@ -85,6 +85,20 @@ def latest(history: UndoHistory) -> int:
     return number
 
 
+def latest_undone(history: UndoHistory) -> int:
+    """The point of a redo: before the last undo that still holds. 0 = there is none, or files were changed since."""
+    undone: list[int] = []
+    before: UndoEntry | None = None
+    for entry in history.changes:
+        if not entry.back:
+            undone = []
+        elif before is None or before.back != entry.back:  # the first change of one undo or redo
+            at = undone.index(entry.back) if entry.back in undone else None
+            undone = [*undone, entry.number] if at is None else undone[:at]
+        before = entry
+    return undone[-1] if undone else 0
+
+
 def _group(entry: UndoEntry) -> tuple[str, str]:
     return (entry.point, "") if entry.point else ("", entry.call or str(entry.number))
 

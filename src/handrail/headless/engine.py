@@ -88,6 +88,7 @@ async def open_engine(
         whole_agents=client.fields.get("forwardSubagentText") is True,
         facts=session.facts,
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
+        window=session.model_facts.window,
     )
     return SessionEngine(session, lines, control, on_event)
 

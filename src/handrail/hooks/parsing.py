@@ -271,7 +271,8 @@ def _condition(value: Mapping[str, Any], source: HookSource) -> Rule | None:
         return None
     if not isinstance(text, str):
         raise _MalformedError(f"if is {short_repr(text)}, not a permission rule")
-    rule = parse_rule(text, Behaviour.ASK, RuleSource(source.name, source.file, 0, source.folder))
+    above = bool(source.folder) and source.name in ("local", "project")  # its file may be one of a folder above
+    rule = parse_rule(text, Behaviour.ASK, RuleSource(source.name, source.file, 0, source.folder, above))
     if isinstance(rule, RuleProblem):
         raise _MalformedError(f"if is {short_repr(text)}: {rule.message}")
     return rule

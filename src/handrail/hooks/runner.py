@@ -91,6 +91,10 @@ class Hooks:
         """Whether there is a hook for one of these events."""
         return not self._by_event.keys().isdisjoint(events)
 
+    def matchers(self, event: str) -> list[str]:
+        """The matchers of the hooks for an event, as they are written."""
+        return [hook.matcher.text for hook in self._by_event.get(event, ())]
+
     async def fire(
         self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None, on_news: OnNews = ignore
     ) -> "HookResult":

@@ -180,6 +180,7 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        conversation.has_answer = False
         self._has_started = True
         if self._config.prepare is not None:
             await run_or_abort(self._config.prepare(), self._signal, None)
@@ -188,7 +189,7 @@ class AgentLoop:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
         self._clock = RunClock(config.limits)
-        names = tuple(tool.name for tool in conversation.catalog.pool.active)
+        names = tuple(tool.name for tool in conversation.catalog.pool.listed)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
         if config.hooks is None or self._instructions is not None:
             return ()
@@ -463,4 +464,5 @@ class AgentLoop:
         if state.why is Why.TOOL_DEFERRED:
             ended = replace(ended, stop_reason=state.why.value, deferred=self._conversation.deferred_call)
         self.ended = ended
+        self._conversation.has_answer = not ended.is_error
         self._emit(ended)

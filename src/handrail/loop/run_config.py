@@ -63,6 +63,10 @@ class StructuredOutput(Protocol):
         """The value, and what is wrong with the text (empty = nothing)."""
         ...
 
+    def check_value(self, value: Any) -> tuple[Any, str]:
+        """The value as it is handed to the caller, and what is wrong with it (empty = nothing)."""
+        ...
+
 
 @record
 class RequestOptions:

@@ -244,7 +244,7 @@ class Agent(Generic[Structured]):
         if isinstance(model, str):
             await self._session.set_model(model)
         else:
-            await self._session.exchange_model(model_by_object(model, name or "model"))
+            await self._session.exchange_model(model_by_object(model, name))
 
     def refresh_tools(self) -> tuple[str, ...]:
         """Have every tool asked again whether it is enabled; the names of all tools of the next request."""

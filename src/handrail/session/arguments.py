@@ -52,7 +52,7 @@ def split_model(model: str | Streaming | ModelOptions | None) -> tuple[ModelOpti
         case ModelOptions():
             return model, None
         case _:
-            return ModelOptions(model=str(getattr(model, "name", "") or "")), model
+            return ModelOptions(), model
 
 
 def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:

@@ -29,12 +29,22 @@ from handrail.loop.prompt import system_parts, system_prompt
 from handrail.providers.choose import ModelOptions
 from handrail.providers.model_aliases import alias_note
 from handrail.records import record
+from handrail.session.caller_names import caller_names
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
 from handrail.session.hooks import env_file, follow_settings, open_hooks
+from handrail.session.model_facts import model_facts
 from handrail.session.model_options import model_options, thinking_options
-from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
+from handrail.session.models import (
+    ChosenModel,
+    SessionModel,
+    Tape,
+    choose_model,
+    cost_for,
+    is_taped,
+    model_by_object,
+)
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
@@ -43,26 +53,26 @@ from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSp
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
 from handrail.session.tools import deferral_of, unwanted_tools
-from handrail.session.transcript import open_transcript
+from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
-from handrail.transcripts.log import Durability
+from handrail.transcripts.log import Durability, Mirror, both_mirrors
 from handrail.transcripts.rebuild import RebuiltTranscript
+from handrail.transcripts.sdk_copy import SdkCopy
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.extensions import unsupported
-    from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, with_agent
+    from handrail.session import mcp_servers, structured_output, with_agent
     from handrail.session import services as session_services
 else:
     command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
-    structured = lazy("handrail.loop.structured")
+    structured_output = lazy("handrail.session.structured_output")
     unsupported = lazy("handrail.extensions.unsupported")
     with_agent = lazy("handrail.session.with_agent")
 
@@ -74,7 +84,9 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     start_env = os.environ if env is None else env
     if spec.agent:
         spec = with_agent.with_named_agent(spec, start_env)
-    settings = open_settings(spec.cwd, start_env, state_folder(start_env), spec.flags, host.on_warning)
+    names = caller_names(spec.tools.custom, host.hooks)
+    state = state_folder(start_env)
+    settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
     for note in found_notes(spec.cwd, settings.loaded.env, spec.flags.instruction_sources):
         host.on_warning(note)
     if not spec.replay and host.model is None:
@@ -86,7 +98,7 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
     redactor = redactor_for(loaded.env, tuple(loaded.settings.get("redact") or ()), servers, spec.model.api_key)
     durability: Durability = "power" if loaded.settings.get("durability") == "power" else "process"
-    store = session_store(loaded.env, redactor, durability, host.mirror)
+    store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
         return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
@@ -94,6 +106,14 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
         raise
+
+
+def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, host: SessionHost) -> Mirror | None:
+    """What gets every record of the transcript besides its file."""
+    if not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
+        return host.mirror
+    copy = SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
+    return copy if host.mirror is None else both_mirrors(host.mirror, copy)
 
 
 def found_notes(cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> tuple[str, ...]:
@@ -124,15 +144,24 @@ def _open_parts(base: Foundation) -> Session:
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     call_hooks = CallHooks(hooks)
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
-    tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
-    model = SessionModel(_choose_model(spec.model, env, tape, host))
+    tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
+    facts = model_facts(loaded.settings, env)
+
+    def choose(name: str) -> ChosenModel:
+        options = replace(spec.model, model=name or spec.model.model)
+        chosen = _choose_model(options, env, tape, host)
+        return replace(chosen, cost=cost_for(chosen.name, facts.price))
+
+    model = SessionModel(choose(""))
     results = _open_results(settings, transcript)
-    own_services = cache(partial(_open_services, settings, session_id, hooks))
+    by_name = is_taped(model.chosen.model)
+    own_services = cache(partial(_open_services, settings, session_id, hooks, sorts_by_name=by_name))
 
     def open_gate() -> Gate:
         return host.gate or gates.open_gate(
             settings,
             can_use_tool=host.can_use_tool,
+            handler=host.handler,
             hooks=call_hooks,
             classifier=ModelClassifier(model),
             redactor=redactor,
@@ -155,7 +184,7 @@ def _open_parts(base: Foundation) -> Session:
         results=results,
         scheduling=host.scheduling or scheduling_of(loaded.settings, env),
         features=features_of(loaded.settings, env),
-        compact=SessionCompactor(model, results.folder, automatic=automatic),
+        compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         can_defer=not spec.interactive,
     )
@@ -169,6 +198,8 @@ def _open_parts(base: Foundation) -> Session:
         open_transcript=open_beside,
     )
     unwanted = unwanted_tools(spec.tools.builtin)
+    # the validator costs start-up time that only its users pay
+    structured = None if spec.output is None else structured_output.open_structured(spec.output, model)
     conversation = open_conversation(
         parts,
         ConversationSpec(
@@ -185,8 +216,8 @@ def _open_parts(base: Foundation) -> Session:
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
-            # the validator costs start-up time that only its users pay
-            structured=None if spec.output is None else structured.JsonAnswer(spec.output),
+            structured=structured[0] if structured else None,
+            own_tools=(structured[1],) if structured else (),
         ),
         spec.limits,
     )
@@ -198,7 +229,8 @@ def _open_parts(base: Foundation) -> Session:
         transcript=transcript,
         id=session_id,
         model=model,
-        choose_model=lambda name: _choose_model(replace(spec.model, model=name or spec.model.model), env, tape, host),
+        model_facts=facts,
+        choose_model=choose,
         services=own_services,
         hooks=hooks,
         context=context,
@@ -232,7 +264,7 @@ def _open_hooks(
 
 def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:
     if host.model is not None:
-        return model_by_object(host.model, options.model or "model")
+        return model_by_object(host.model, options.model)
     return choose_model(options, env, tape)
 
 
@@ -245,8 +277,8 @@ def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) 
     return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
 
 
-def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks) -> ToolServices:
-    services = session_services.tool_services(settings, session_id)
+def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks, *, sorts_by_name: bool) -> ToolServices:
+    services = replace(session_services.tool_services(settings, session_id), sorts_by_name=sorts_by_name)
     if (file := env_file(hooks)) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file

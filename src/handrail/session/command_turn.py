@@ -59,7 +59,10 @@ def is_trusted(command: CommandFile, settings: SessionSettings) -> bool:
     if command.source == "user":
         return True
     loaded = settings.loaded.settings
-    return loaded.trust == TRUSTED and all(item in loaded.items for item in command_items((command,)))
+    return all(
+        item in loaded.items and loaded.trust_by_folder.get(item.folder) == TRUSTED
+        for item in command_items((command,), settings.places.folders)
+    )
 
 
 def trust_note(settings: SessionSettings) -> str:

@@ -22,7 +22,8 @@ from handrail.session.background import end_tasks, stop_task
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
-from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.model_facts import ModelFacts
+from handrail.session.models import ChosenModel, SessionModel, cost_for
 from handrail.session.retention import tidy
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
@@ -58,6 +59,7 @@ class Session:
     transcript: OpenTranscript | None
     id: str
     model: SessionModel
+    model_facts: ModelFacts
     choose_model: Callable[[str], ChosenModel]
     """Opens another model by its name."""
     services: Callable[[], ToolServices]
@@ -73,7 +75,7 @@ class Session:
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self.usage = SessionUsage(self.conversation)
+        self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
@@ -142,6 +144,7 @@ class Session:
 
     async def exchange_model(self, chosen: ChosenModel) -> None:
         """Ask this model from the next prompt on."""
+        chosen = replace(chosen, cost=cost_for(chosen.name, self.model_facts.price))
         self.model.exchange(chosen)
         self.conversation.set_model(chosen)
         if not self.conversation.running:
@@ -248,7 +251,7 @@ class Session:
         else:
             await asyncio.gather(self._stop(), self.servers.aclose())
         self._connected = False
-        await self.model.aclose()
+        await self.model.aclose(answered=self.conversation.state.has_answer)
 
     async def _stop(self) -> None:
         await self.conversation.stop()

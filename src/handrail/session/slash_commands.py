@@ -153,7 +153,7 @@ def match_command(message: UserMessage) -> re.Match[str] | None:
 
 def _text_events(conversation: Conversation, message: UserMessage, text: str) -> tuple[LoopEvent, ...]:
     """What readers expect of a prompt, for words that no model said."""
-    names = tuple(tool.name for tool in conversation.tools.active)
+    names = tuple(tool.name for tool in conversation.tools.listed)
     state = conversation.state
     return (
         RunStarted(message, conversation.config.model_name, names, state.context.cwd, state.chain),

@@ -45,6 +45,12 @@ def find_agents(
             problems.append(each)
         else:
             found.setdefault(each.name, each)
+    for agent in found.values():
+        if wrong := agent.misspelt_limits() if agent.disallowed else {}:
+            names, tools = ", ".join(map(repr, dict.fromkeys(wrong.values()))), ", ".join(wrong)
+            problems.append(
+                f"{agent.source}: the agent {agent.name!r} disallows {names}, which is no tool; it has no {tools}"
+            )
     return found, problems
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from handrail.conversation.context import LOADABLE_TOOLS
 from handrail.errors import ToolDefinitionError
 from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, with_activated
 from handrail.tools.search import Searchable, SearchIndex
@@ -104,7 +105,7 @@ def announcement(pool: Pool) -> str:
     """
     if not pool.deferred:
         return ""
-    return f"More tools can be loaded with {SEARCH_TOOL} before they are used:\n" + "\n".join(_lines(pool))
+    return f"{LOADABLE_TOOLS}{SEARCH_TOOL} before they are used:\n" + "\n".join(_lines(pool))
 
 
 def _lines(pool: Pool) -> list[str]:

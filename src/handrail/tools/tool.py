@@ -137,7 +137,7 @@ class Tool(ToolDisplay[In], ABC):
     def summary(self, args: In) -> str:
         """A short form of one call for messages, for example `Read(src/app.py)`."""
         values = args if isinstance(args, Mapping) else getattr(args, "__dict__", {})
-        first = next(iter(values.values()), "")
+        first = next((value for value in values.values() if value is not None), "")
         return f"{self.name}({brief_repr(first, 60)})" if first != "" else self.name
 
     def classifier_text(self, args: In) -> str:

@@ -23,14 +23,27 @@ Durability: TypeAlias = Literal["process", "power"]
 Mirror: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
 """Called with each record after it is written to a file."""
 
+CHOOSE = "Resume it, fork it, or choose another id."
 VERSION = 1
 OWN = "handrail"
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
+def both_mirrors(first: Mirror, second: Mirror) -> Mirror:
+    """A mirror that passes each record on to two."""
+
+    def mirror(file: Path, record: Mapping[str, Any]) -> None:
+        first(file, record)
+        second(file, record)
+
+    return mirror
+
+
 class Log:
     """
     One transcript file, locked by this process and readable by its owner alone.
+
+    A new one comes with its first record: a session in which nothing is said leaves no file.
 
     `durability`: with "process" a record survives kill -9 of this program; with "power" also a power failure.
 
@@ -42,10 +55,15 @@ class Log:
         self.path = path
         self._mirror = mirror
         self._durable = durability == "power"
-        self._file = _open_locked(path)
-        self._size = os.fstat(self._file).st_size
-        self.new = self._size == 0
-        """Whether it was empty when it was opened."""
+        self._file = -1
+        self._size = 0
+        self._is_closed = False
+        self.new = not _size_of(path)
+        """Whether there was nothing in it when it was opened."""
+        if self.new:
+            _make_folder(path)
+            return
+        self._open()
         try:
             if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
                 self._write(b"\n")  # the last writer was stopped in the middle of a line
@@ -61,6 +79,7 @@ class Log:
 
     def close(self) -> None:
         """Flush the file to disk and close it. A file without a record is deleted."""
+        self._is_closed = True
         if self._file >= 0:
             file, self._file = self._file, -1
             try:
@@ -71,7 +90,17 @@ class Log:
             finally:
                 os.close(file)
 
+    def _open(self) -> None:
+        self._file = _open_locked(self.path)
+        self._size = os.fstat(self._file).st_size
+        if self.new and self._size:
+            os.close(self._file)
+            self._file = -1
+            raise SessionError(f"Another process has begun the session {self.path.stem!r} meanwhile. {CHOOSE}")
+
     def _write(self, data: bytes) -> None:
+        if self._file < 0 and not self._is_closed:
+            self._open()
         try:
             written = os.write(self._file, data)
             if written < len(data):
@@ -86,11 +115,33 @@ class Log:
         self._size += written
 
 
+def _make_folder(path: Path) -> None:
+    """Make the folder of a transcript, so that a place where nothing can be written is known at once."""
+    try:
+        make_private_folder(path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
+
+
+def _unwritable(path: Path, error: OSError) -> SessionError:
+    return SessionError(
+        f"The session {path} cannot be written: {error.strerror}. "
+        "Set HANDRAIL_STATE_DIR to another folder, or keep none with --no-session-persistence."
+    )
+
+
 def _open_locked(path: Path) -> int:
     """The open file, locked by this process."""
     file = -1
+    _make_folder(path)
     try:
-        make_private_folder(path.parent)
         while True:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,10 +153,7 @@ def _open_locked(path: Path) -> int:
         place = "is in use already, here or in another process"
         raise SessionError(f"The session {path.stem} {place}. Close it there, or fork the session.") from error
     except OSError as error:
-        raise SessionError(
-            f"The session {path} cannot be written: {error.strerror}. "
-            "Set HANDRAIL_STATE_DIR to another folder, or keep none with --no-session-persistence."
-        ) from error
+        raise _unwritable(path, error) from error
 
 
 def _still_there(path: Path, file: int) -> bool:

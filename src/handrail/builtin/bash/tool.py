@@ -207,13 +207,9 @@ class Bash(Tool[BashInput]):
         )
 
     def use_card(self, partial: Json) -> Card:
-        command, description = partial.get("command"), partial.get("description")
-        return Card(
-            title=self.name,
-            detail=str(description or "")[:200],
-            body=command if isinstance(command, str) else "",
-            body_kind="code",
-        )
+        command = partial.get("command")
+        text = command if isinstance(command, str) else ""
+        return Card(title=self.name, detail=first_line(text), body=text, body_kind="code")
 
     def tag(self, args: BashInput) -> str:
         return "background" if args.run_in_background else f"{args.timeout / 1000:g} s" if args.timeout else ""

@@ -19,6 +19,7 @@ from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import ALIASES, Rule
 from handrail.session.policy import current_policy
+from handrail.session.spec import print_warning
 from handrail.session.tools import builtin_loaders
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext
@@ -76,13 +77,19 @@ class Unknown(RawTool):
         return lambda content: False if content.partition(":")[0] in args else None
 
 
-def policy_of(chosen: argparse.Namespace) -> Policy:
+def policy_of(chosen: argparse.Namespace, on_warning: Callable[[str], None] = print_warning) -> Policy:
     """The policy that the flags ask for; HandrailError if settings, mode or folder cannot be used."""
     cwd = Path(chosen.cwd or ".")
     if not cwd.is_dir():
         raise HandrailError(f"--cwd: {chosen.cwd!r} is not a folder.")
     return current_policy(
-        cwd, os.environ, mode=chosen.mode, settings=chosen.settings, add_dirs=chosen.add_dir, flags=EVERY_MODE
+        cwd,
+        os.environ,
+        mode=chosen.mode,
+        settings=chosen.settings,
+        add_dirs=chosen.add_dir,
+        flags=EVERY_MODE,
+        on_warning=on_warning,
     )
 
 

@@ -48,6 +48,7 @@ def explanation(case: Case, decision: Decision, evidence: Evidence) -> dict[str,
         "layer": why.layer,
         "rule": why.source,
         "mode": policy.mode,
+        "files": list(policy.settings_files),
         "version": decision.version,
         "risk": {"level": danger.level.value, "reasons": list(danger.reasons)},
         "opinions": list(opinions(case, decision)),
@@ -164,6 +165,7 @@ def format_explanation(explained: dict[str, Any]) -> str:
     lines += section("commands", [segment_text(each) for each in explained["segments"]])
     lines += section("paths", [path_text(each) for each in explained["paths"]])
     lines += section("only while", explained["conditions"])
+    lines += section("settings", explained["files"])
     lines += section("another answer", [f"{each['decision']:5}  {each['change']}" for each in explained["changes"]])
     return "\n".join(lines)
 

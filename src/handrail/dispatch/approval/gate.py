@@ -31,6 +31,7 @@ from handrail.dispatch.approval.decide import Conditions, conditions_unchecked, 
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
+from handrail.dispatch.approval.remedy import find_remedy
 from handrail.dispatch.gate import refuse_unasked
 from handrail.permissions.case import Case
 from handrail.permissions.facts import Evidence
@@ -79,11 +80,13 @@ class PolicyGate:
         classifier: Classifier | None = None,
         conditions: Conditions = conditions_unchecked,
         audit: Audit | None = None,
+        finds_remedies: bool = True,
     ) -> None:
         self.policy = policy
         self._approvers = Approvers(handler, hooks, classifier)
         self._conditions = conditions
         self._audit = audit
+        self._finds_remedies = finds_remedies
         self._numbers = count(1)
         self._seen: tuple[Policy, str, str, Policy] | None = None
 
@@ -92,6 +95,8 @@ class PolicyGate:
         case, decision = await self._decide_by_policy(request, evidence)
         decided = time.perf_counter()
         if decision.verdict is not Verdict.ASK:
+            if decision.verdict is Verdict.DENY and winner(decision).layer == "mode":
+                decision = await self._with_remedy(request, evidence, case, decision)
             self._record(AuditEntry(request, case, decision, winner(decision).layer, decided - started))
             return decision
         try:
@@ -162,7 +167,8 @@ class PolicyGate:
             rules = partial(self._changed_rules, request, evidence)
             await self._approvers.ask(PendingApproval(request, evidence, case, decision, question, once, rules))
         if not once.is_resolved:
-            return Resolution(refuse_unasked(decision, NO_ANSWERER), NO_ANSWERER)
+            refused = await self._with_remedy(request, evidence, case, refuse_unasked(decision, NO_ANSWERER))
+            return Resolution(refused, NO_ANSWERER)
         match once.answer:
             case Decision() as said:
                 return Resolution(said, once.winner)
@@ -218,6 +224,12 @@ class PolicyGate:
         decision = (await self._decide_by_policy(other, said))[1]
         request.policy = other.policy
         return decision
+
+    async def _with_remedy(self, request: CallRequest, evidence: Evidence, case: Case, decision: Decision) -> Decision:
+        """The refusal with what would have allowed the call."""
+        if not self._finds_remedies:
+            return decision
+        return replace(decision, remedy=await find_remedy(request, evidence, case))
 
     async def _changed_rules(self, request: CallRequest, evidence: Evidence) -> Decision:
         """Wait until a policy change decides the call."""
