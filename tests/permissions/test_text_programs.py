@@ -1,11 +1,13 @@
 """Rules about commands, and the `if` of hooks, see the commands in texts that programs run."""
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.cli.main import run
 from handrail.conversation.blocks import ToolUse
 from handrail.hooks.condition import holds
 from handrail.permissions.rules import Behaviour, Rule, RuleSource, parse_rule
@@ -120,3 +122,28 @@ def test_no_way_to_feed_an_interpreter_passes_a_rule(
 
     assert ruled(folder).bash(line) in ("deny", "ask")
     assert hook_runs(line, folder)
+
+
+@pytest.mark.proves("X18")
+def test_no_text_leaves_a_marker_through_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps({"permissions": {"allow": ["Bash"], "deny": ["Bash(touch *)"]}}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("IS_SANDBOX", "1")
+    lines = (
+        'python3 <<< \'import subprocess; subprocess.run(["touch", "ran"])\'',
+        "make -f - <<< 'a: ; touch ran'",
+        "PS4='$(touch ran)'; set -x; echo a",
+        "declare 'a[$(touch ran)]=1'",
+        "ln -s /bin/touch z; ./z ran",
+        "env -vS 'touch ran'",
+    )
+
+    for line in lines:
+        for flags in ([], ["--dangerously-skip-permissions"]):
+            run(["call", "--json", "--settings", "settings.json", *flags, "Bash", json.dumps({"command": line})])
+
+            assert json.loads(capsys.readouterr().out)["status"] == "denied", line
+            assert not (tmp_path / "ran").exists()

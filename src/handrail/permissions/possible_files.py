@@ -21,12 +21,12 @@ from handrail.shell.text_programs import program_text
 
 MAX_WORDS = 200
 MAX_CUTS = 12
-SEPARATORS = frozenset("=:,@+")
+SEPARATORS = frozenset("=:,@+<>|")
 CLUSTER = re.compile(r"-[A-Za-z]{1,6}")
 NO_NAME = re.compile(r"[\s'\"`()\[\]{},;=<>|&:@]+")
 WILDCARDS = frozenset("*?[")
 NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
-FILE_KINDS = frozenset((PieceKind.LITERAL, PieceKind.GLOB, PieceKind.TILDE, PieceKind.FOUND, PieceKind.FILE))
+FILE_KINDS = frozenset((PieceKind.LITERAL, PieceKind.GLOB, PieceKind.FOUND, PieceKind.FILE))
 # What they read is found under the name that is given, or that name with an ending.
 ENDINGS: dict[str, tuple[str, ...]] = {
     name: tuple(endings.split())
@@ -117,19 +117,46 @@ class SegmentFiles:
             yield self.unknown(words[MAX_WORDS], "it has too many words to look at")
         known = known_texts(segment)
         for word in (*words[:MAX_WORDS], *targets):
-            if any(map(is_unknown, word.pieces)) and word not in known:
-                yield self.unknown(word)
-            for cut in cuts(word):
+            if word not in known:
+                yield from self.unless_known(self.settle(word))
+            for cut in cuts(self.settle(word)):
                 yield from self.of_cut(cut)
         for word in settings[:MAX_WORDS]:
-            yield from (file for cut in cuts(word) for file in self.of_cut(cut) if file.effect is FileEffect.MAYBE)
+            files = (file for cut in cuts(self.settle(word)) for file in self.of_cut(cut))
+            yield from (file for file in files if file.effect is FileEffect.MAYBE)
         if takes_names(segment):
             yield self.unknown(segment.name, f"which files {segment.name} is told to touch is not known")
         for effect in segment.effects:
             if effect.does is Does.UNKNOWN and effect.word is not None and not effect.child and effect.shell is None:
                 yield self.unknown(effect.word)
 
+    def settle(self, word: Word) -> Word:
+        """The word with the home folder and the working folder in the place of what stands for them."""
+        texts = {"~": self.policy.home, "$HOME": self.policy.home}
+        if self.segment.cwds == (".",):
+            texts["$PWD"] = self.policy.cwd
+        pieces = [
+            Piece(PieceKind.LITERAL, texts[piece.text], quoted=True)
+            if piece.kind in (PieceKind.TILDE, PieceKind.PARAMETER) and piece.text in texts
+            else piece
+            for piece in word.pieces
+        ]
+        return word._replace(pieces=tuple(pieces))
+
+    def unless_known(self, word: Word) -> Iterator[FileAccess]:
+        """A question if it may be any file, and files that it speaks of where it is a text with several words."""
+        if any(map(is_unknown, word.pieces)):
+            yield self.unknown(word)
+        elif " " in str(word) and not str(word).startswith(("-m", "--message=")):
+            yield from self.named_in([str(word)])
+
     def of_cut(self, word: Word) -> Iterator[FileAccess]:
+        if found := [at for at, piece in enumerate(word.pieces) if piece.kind in (PieceKind.FOUND, PieceKind.FILE)]:
+            top = word._replace(pieces=word.pieces[: found[0]])
+            for place in self._places(self.segment, top) if top.pieces else ():
+                if place is not None and place.kind is FileKind.FOLDER:
+                    yield from self.inside(place)
+            return
         patterns = [word, as_pattern(word)] if any(has_wildcard(piece) for piece in word.pieces) else [word]
         for pattern in patterns:
             for place in self._places(self.segment, pattern):
@@ -170,7 +197,10 @@ class SegmentFiles:
         given = program_text(self.segment)
         if given.from_input and not given.fed:
             yield self.unknown(self.segment.name, FED)
-        names = dict.fromkeys(name for text in (*given.texts, *given.fed) for name in NO_NAME.split(text) if name)
+        yield from self.named_in([*given.texts, *given.fed])
+
+    def named_in(self, texts: list[str]) -> Iterator[FileAccess]:
+        names = dict.fromkeys(name for text in texts for name in NO_NAME.split(text) if name)
         for name in list(names)[: MAX_WORDS * 5]:
             for folder in self.segment.cwds:
                 base = posixpath.join(self.policy.cwd, folder or "")
@@ -233,7 +263,7 @@ def tells_its_word(effect: Effect) -> bool:
 
 def is_unknown(piece: Piece) -> bool:
     """Whether the text of a piece is not known before the line runs; a number is no file."""
-    if piece.kind is PieceKind.PARAMETER and piece.text in ("$HOME", "$PWD", *NUMBERS):
+    if piece.kind is PieceKind.PARAMETER and piece.text in NUMBERS:
         return False
     known = piece.kind in FILE_KINDS or piece.kind in (PieceKind.ARITHMETIC, PieceKind.BRACE, PieceKind.PROCESS)
     return not known and piece.values is None

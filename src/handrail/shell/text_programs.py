@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from handrail.shell import tables
-from handrail.shell.model import Does, Segment, Word
+from handrail.shell.model import Does, PieceKind, Segment, Word
 
 
 class TextKind(Enum):
@@ -96,7 +96,7 @@ def program_text(segment: Segment) -> ProgramText:
     if kind is not TextKind.LANGUAGE:
         unknown = (from_input and not sure) or (kind is TextKind.FILE and segment.does(Does.STARTS) and bool(texts))
         return ProgramText(kind, texts, fed if from_input else (), from_input, unknown)
-    makes = any(map(STARTERS.search, (*texts, *fed))) or any(word.literal is None for word in segment.argv[1:])
+    makes = any(map(STARTERS.search, (*texts, *fed))) or has_unknown_program(segment.argv[1:])
     return ProgramText(kind, texts, fed, from_input, makes or (from_input and not sure))
 
 
@@ -125,6 +125,25 @@ def reads_stdin(kind: TextKind, segment: Segment) -> bool:
     if any(TEXT_OPTION.match(str(word)) for word in words):
         return False
     return not operands or (has_input and not any(SCRIPT.match(str(word)) for word in operands))
+
+
+def has_unknown_program(words: tuple[Word, ...]) -> bool:
+    """Whether a word of an interpreter may be a text to run; behind the name of a script, words are its arguments."""
+    before = ""
+    for word in words:
+        text = word.literal
+        if text is None:
+            return not is_file_pattern(word) or TEXT_OPTION.match(before) is not None
+        if SCRIPT.match(text) and not text.startswith("-") and not TEXT_OPTION.match(before):
+            return False
+        before = text
+    return False
+
+
+def is_file_pattern(word: Word) -> bool:
+    """Whether it stands for files whose names begin with a known letter, and so is no option."""
+    kinds = {piece.kind for piece in word.pieces}
+    return kinds <= {PieceKind.LITERAL, PieceKind.GLOB} and str(word)[:1] not in "-*?["
 
 
 def reads_commands(segment: Segment, operands: list[Word]) -> bool:
