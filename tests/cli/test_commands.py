@@ -56,8 +56,8 @@ def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
     ran = handrail(cwd=tmp_path)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("usage: handrail -p PROMPT")
-    assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+    assert ran.stderr.startswith('usage: handrail "PROMPT" [flags]')
+    assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
 
 
 def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_call_hands_programs_the_data_of_its_result_whatever_the_file_holds(tm
         ),
         pytest.param(["call", "Read", '{"file_path": ".env"}'], 3, "may hold secrets", id="a secret"),
         pytest.param(["call", "Read"], 2, "required: JSON", id="a missing argument"),
-        pytest.param(["nonsense"], 2, "invalid choice", id="an unknown command"),
+        pytest.param(["nonsense"], 2, "there is no command 'nonsense'", id="an unknown command"),
         pytest.param([], 2, "COMMAND", id="no command"),
     ],
 )

@@ -421,7 +421,7 @@ async def test_a_function_that_fails_has_not_said_yes(function: Any, words: str,
 
     answer = await fire(before, tmp_path)
 
-    assert answer.verdict is Verdict.ASK
+    assert answer.verdict is Verdict.DENY
     assert words in answer.reason
     assert words in ((await fire(prompt, tmp_path, "UserPromptSubmit", {"prompt": "x"})).block or "")
 

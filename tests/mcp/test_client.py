@@ -137,7 +137,7 @@ async def test_a_server_that_misbehaves_is_an_error_and_not_a_hang(program: str,
 async def test_a_server_that_ends_while_it_is_asked_leaves_no_error_that_was_never_looked_at() -> None:
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, what: complaints.append(what))
-    peer = await started(["/bin/sh", "-c", "exec 0<&-; sleep 600"])
+    peer = await started(["/bin/sh", "-c", "head -c 1 >/dev/null; exec 0<&-; sleep 600"])
     with anyio.fail_after(30):
         with pytest.raises(McpError, match="has ended"):
             # more than a pipe takes, so that sending it fails while its answer is waited for

@@ -109,17 +109,21 @@ async def test_an_answer_that_is_none_is_a_no(tmp_path: Path, answer: Any, reaso
     assert reason in results(agent)[0]
 
 
-async def test_a_callback_that_raises_lets_nothing_run(tmp_path: Path) -> None:
+async def test_a_callback_that_raises_is_a_no_that_the_run_and_the_log_tell_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def can_use_tool(*_: Any) -> Any:
         raise ValueError("lost")
 
     written = Written()
     model = ScriptedModel([[use("1", "note", text="a")], [say("Done.")]])
     agent = Agent(model, [written.tool], can_use_tool=can_use_tool, cwd=tmp_path, env=ENV)
-    await agent.ask("Keep it.")
+    answer = await agent.ask("Keep it.")
 
     assert written.texts == []
-    assert "ValueError: lost" in results(agent)[0]
+    assert "was refused: the program that runs this agent was asked and failed (ValueError: lost)" in results(agent)[0]
+    assert [denial.use.id for denial in answer.ended.denials] == ["1"]
+    assert "ValueError: lost" in caplog.text
 
 
 @pytest.mark.proves("B13", "R3")

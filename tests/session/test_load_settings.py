@@ -25,7 +25,7 @@ from handrail.tools.context import ToolContext
 from handrail.tools.function import tool
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
+from handrail.tools.tool import PromptView, Tool
 from tests.config.world import World
 
 
@@ -339,6 +339,9 @@ def test_in_plan_mode_tools_that_never_only_read_are_not_offered(world: World) -
     class Either(Tool[EitherInput]):
         name = "either"
         input_model = EitherInput
+
+        def prompt(self, view: PromptView) -> str:
+            return "Looks or changes."
 
         def is_read_only(self, args: EitherInput) -> bool:
             return args.text == "look"

@@ -77,7 +77,10 @@ class Edit(Tool[EditInput]):
         place = place_of(args.file_path, ctx, self._services)
         if one_line_end(args.old_string) == one_line_end(args.new_string):
             only = "" if args.old_string == args.new_string else " but for line ends, which Edit keeps as they are"
-            return Refuse(f"old_string and new_string are equal{only}. Nothing would change in {args.file_path!r}.")
+            return Refuse(
+                f"old_string and new_string are equal{only}. Nothing would change in {args.file_path!r}. "
+                "Give the new text, or leave the file as it is."
+            )
         if place.kind in (FileKind.MISSING, FileKind.LINK) and args.old_string:
             return Refuse(
                 f"{args.file_path!r} does not exist, so there is nothing to replace. Look for it with Glob, or make it "

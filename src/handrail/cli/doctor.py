@@ -19,6 +19,7 @@ from handrail.config.places import places_for
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.extensions.places import config_folders
 from handrail.extensions.unsupported import extension_notes
+from handrail.files.leftovers import remove_leftovers
 from handrail.hooks.runner import Hooks
 from handrail.permissions.lint import REMARKS, lint
 from handrail.permissions.rules import HARMLESS
@@ -30,7 +31,7 @@ from handrail.session.hooks import in_order, sources_of
 from handrail.session.load_settings import LoadedSettings, ignored_note
 from handrail.session.model_options import model_options
 from handrail.session.session_settings import SessionSettings
-from handrail.session.state_folder import state_folder
+from handrail.session.state_folder import state_folder, undo_folder
 from handrail.session.subagents import find_agents
 
 
@@ -280,6 +281,9 @@ def state(here: Here) -> Iterator[Finding]:
     """The state folder (sessions, results, trust): only its owner may open it."""
     folder = state_folder(here.variables)
     yield Finding("state", str(folder), *_check_state(folder))
+    if removed := remove_leftovers(undo_folder(here.variables)):
+        text = f"removed what a killed run had left: {', '.join(removed)}"
+        yield Finding("state", "temporary files", State.NOTE, text)
 
 
 def _check_state(folder: Path) -> tuple[State, str]:

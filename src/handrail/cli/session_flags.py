@@ -105,8 +105,12 @@ def _transcript_options(chosen: argparse.Namespace) -> TranscriptOptions:
         dropped=chosen.resume_drops_turn,
         name=chosen.name,
         mirrored=chosen.session_mirror,
-        copied=chosen.input_format == "stream-json" and os.environ.get(ENTRYPOINT, "").startswith("sdk"),
+        copied=_is_driven_by_sdk(chosen) and not chosen.session_mirror,
     )
+
+
+def _is_driven_by_sdk(chosen: argparse.Namespace) -> bool:
+    return chosen.input_format == "stream-json" and os.environ.get(ENTRYPOINT, "").startswith("sdk")
 
 
 def read_text(file: str) -> str:

@@ -45,7 +45,7 @@ def _activate_nothing(_names: Iterable[str]) -> None:
 
 
 def _add_nothing(_tools: Sequence[AnyTool]) -> None:
-    raise HandrailError("no tools can be added to this pool")
+    raise HandrailError("no tools can be added to this pool, because it has no catalog. Run the call in an Agent")
 
 
 class ToolExecutor:
@@ -341,7 +341,10 @@ class ToolExecutor:
     def _stop_outcome(self, call: Call) -> Outcome:
         reason = call.stop_reason or AbortReason.USER  # without a reason of ours, the task itself was cancelled
         call.marks.append(self._loop.time())
-        return stopped_outcome(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
+        started, left = call.began, call.left
+        return stopped_outcome(
+            call.use, call.summary, reason, call.timings, started=started, blame=call.blame, left=left
+        )
 
 
 def _is_cancelled() -> bool:

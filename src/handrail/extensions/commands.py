@@ -9,13 +9,19 @@ Of a project, the nearest file counts. Reading a command runs nothing and allows
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from handrail.extensions.command_text import shell_commands
 from handrail.extensions.definition_files import DefinitionFile, UnreadFile, read_definitions
 from handrail.extensions.places import ConfigFolder
 from handrail.files.frontmatter import MarkdownFile
-from handrail.permissions.rules import split_rules
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.permissions import rules
+else:
+    rules = lazy("handrail.permissions.rules")  # few commands have any
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_:.-]*")
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
@@ -129,4 +135,6 @@ def command_problems(head: MarkdownFile) -> Iterator[str]:
 
 def _rules(head: MarkdownFile, name: str) -> tuple[str, ...]:
     value = head.values.get(name, "")
-    return split_rules(value) if isinstance(value, str) else tuple(each for each in value if each)
+    if isinstance(value, str):
+        return rules.split_rules(value) if value else ()
+    return tuple(each for each in value if each)

@@ -138,8 +138,10 @@ async def _call(callback: CallbackHook, seconds: float, body: HookInput) -> Hook
             value = await _value(callback, body)
         return NOTHING if value is None else read_output(EVENTS[body.event], value)
     except TimeoutError:
+        log.warning("hook %s did not answer within %g seconds", callback, seconds)
         return failure(f"did not answer within {seconds:g} seconds")
     except HandrailError as error:
+        log.warning("hook %s gave an output that is not valid: %s", callback, error)
         return failure(f"gave an output that is not valid: {error}")
     except Exception as error:  # foreign code may raise anything, and a guard that raised has not said yes
         log.exception("hook %s raised", callback)

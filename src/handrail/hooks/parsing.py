@@ -64,7 +64,7 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
         raise HandrailError(f"there is no event {name!r} for a callback. There are {', '.join(EVENTS)}.")
     event, one = EVENTS[name], given if isinstance(given, HookCallback) else HookCallback(given)
     if not callable(one.function):
-        raise HandrailError(f"the callback {one.function!r} for {name} is not a function")
+        raise HandrailError(f"the callback {one.function!r} for {name} is not a function. Give a function of one dict.")
     matcher = parse_matcher(one.matcher)
     if isinstance(matcher, str):
         raise HandrailError(f"the callback {one.function!r} for {name}: {matcher}")

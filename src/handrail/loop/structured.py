@@ -29,7 +29,10 @@ class JsonAnswer:
             self._validator = jsonschema_rs.validator_for(schema)
         except ValueError as error:
             reason = str(error).partition("\n")[0]
-            raise HandrailError(f"The schema for the answer cannot be used: {reason}.") from error
+            raise HandrailError(
+                f"The schema for the answer cannot be used: {reason}. Give a JSON Schema with an object at its root, "
+                "or a Pydantic model."
+            ) from error
         self.schema = to_json(schema)
         self._is_wrapped = schema.get("type") != "object" and "properties" not in schema
 

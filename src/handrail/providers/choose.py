@@ -207,7 +207,7 @@ def _resolve_model(model: str, options: ModelOptions) -> str:
     if options.available and _full_name(model) not in map(_full_name, options.available):
         raise ProviderSetupError(
             f"The model {model!r} may not be used: "
-            f"availableModels in the settings names {', '.join(options.available)}."
+            f"availableModels in the settings names {', '.join(options.available)}. Choose one of these."
         )
     return options.overrides.get(model) or options.overrides.get(_full_name(model)) or _full_name(model)
 

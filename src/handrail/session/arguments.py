@@ -16,7 +16,7 @@ from handrail.providers.choose import ModelOptions
 from handrail.session.models import Streaming
 from handrail.session.tools import builtin_names
 from handrail.session.transcript import TranscriptOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -80,11 +80,6 @@ def check_builtin_tools(wanted: bool | Iterable[str]) -> tuple[str, ...] | None:
     if unknown := sorted({*names} - every):
         raise ToolDefinitionError(f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}.")
     return names
-
-
-def default_deferral(tools: Iterable[AnyTool]) -> Deferral:
-    """Definitions are held back only where the caller's own tools may be many."""
-    return Deferral() if any(tool.should_defer or tool.mcp is not None for tool in tools) else NO_DEFERRAL
 
 
 def settings_flags(

@@ -47,6 +47,7 @@ from handrail.session.models import (
 )
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
+from handrail.session.scratch import ScratchFolder
 from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
@@ -55,7 +56,8 @@ from handrail.session.subagents import Subagents, find_agents
 from handrail.session.tools import deferral_of, unwanted_tools
 from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
-from handrail.transcripts.log import Durability, Mirror, both_mirrors
+from handrail.tools.pool import Deferral
+from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.sdk_copy import SdkCopy
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
@@ -110,10 +112,9 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
 
 def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, host: SessionHost) -> Mirror | None:
     """What gets every record of the transcript besides its file."""
-    if not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
+    if host.mirror is not None or not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
         return host.mirror
-    copy = SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
-    return copy if host.mirror is None else both_mirrors(host.mirror, copy)
+    return SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
 
 
 def found_notes(cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> tuple[str, ...]:
@@ -153,9 +154,10 @@ def _open_parts(base: Foundation) -> Session:
         return replace(chosen, cost=cost_for(chosen.name, facts.price))
 
     model = SessionModel(choose(""))
-    results = _open_results(settings, transcript)
+    scratch = None if spec.keep_files else ScratchFolder(env)
+    results = _open_results(settings, transcript, scratch)
     by_name = is_taped(model.chosen.model)
-    own_services = cache(partial(_open_services, settings, session_id, hooks, sorts_by_name=by_name))
+    own_services = cache(partial(_open_services, settings, session_id, hooks, scratch, sorts_by_name=by_name))
 
     def open_gate() -> Gate:
         return host.gate or gates.open_gate(
@@ -167,6 +169,7 @@ def _open_parts(base: Foundation) -> Session:
             redactor=redactor,
             readable=(results.folder, own_services().state, *filter(None, (hooks.environment.folder,))),
             session_id=session_id,
+            keep_audit=spec.keep_files,
         )
 
     def open_beside(agent_id: str) -> OpenTranscript | None:
@@ -210,7 +213,7 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or deferral_of(env),
+            deferral=spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on")),
             identity=spec.identity,
             request=spec.request,
             context=context,
@@ -239,6 +242,7 @@ def _open_parts(base: Foundation) -> Session:
         conversation=conversation,
         auto_compact=automatic,
         on_warning=host.on_warning,
+        scratch=scratch,
     )
 
 
@@ -268,17 +272,24 @@ def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, hos
     return choose_model(options, env, tape)
 
 
-def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) -> ResultStore:
+def _open_results(
+    settings: SessionSettings, transcript: OpenTranscript | None, scratch: ScratchFolder | None
+) -> ResultStore:
     """Big results lie beside the transcript, so that they can still be read when it is resumed."""
     env = settings.loaded.env
     limits = result_limits(settings.loaded.settings, env)
+    if scratch is not None:
+        return ResultStore(scratch.path / "results" / "run", limits)
     if transcript is None:
         return result_store(env, limits)
     return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
 
 
-def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks, *, sorts_by_name: bool) -> ToolServices:
-    services = replace(session_services.tool_services(settings, session_id), sorts_by_name=sorts_by_name)
+def _open_services(
+    settings: SessionSettings, session_id: str, hooks: Hooks, scratch: ScratchFolder | None, *, sorts_by_name: bool
+) -> ToolServices:
+    folder = None if scratch is None else scratch.path / "run"
+    services = replace(session_services.tool_services(settings, session_id, folder), sorts_by_name=sorts_by_name)
     if (file := env_file(hooks)) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file

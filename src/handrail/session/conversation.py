@@ -85,7 +85,7 @@ class Conversation:
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Use send() to add to it, or close its run first.")
         if not message.content and self.deferred is None:
-            raise HandrailError("The message is empty.")
+            raise HandrailError("The message is empty. Give a text or a block.")
         config = config or self.config
         config = config if limits is None else replace(config, limits=limits)
         return self._begin(Run(config, self.state, message, expansion))
@@ -95,7 +95,9 @@ class Conversation:
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Summarise the conversation after it.")
         if self.config.compact is None:
-            raise HandrailError("This conversation cannot be summarised: it was opened with compact=False.")
+            raise HandrailError(
+                "This conversation cannot be summarised: it was opened with compact=False. Open it with compact=True."
+            )
         return self._begin(Run(self.config, self.state, UserMessage((Text(instructions),)), instructions=instructions))
 
     def _begin(self, run: Run) -> Run:

@@ -25,6 +25,7 @@ def open_gate(
     redactor: Redactor,
     readable: Iterable[Path] = (),
     session_id: str = "",
+    keep_audit: bool = True,
 ) -> PolicyGate:
     """A gate that decides by the settings at each call; `readable` are the folders of the session's own files."""
     policy, loaded = settings.in_force(), settings.loaded
@@ -35,7 +36,7 @@ def open_gate(
         hooks=hooks,
         classifier=classifier,
         conditions=conditions_left_to_tools,
-        audit=Audit(state_folder(loaded.env) / "audit", redactor, session=session_id),
+        audit=Audit(state_folder(loaded.env) / "audit", redactor, session=session_id) if keep_audit else None,
         # where flags can allow nothing, no refusal names one
         finds_remedies=settings.flags.flags_widen and not loaded.managed_rules_only and not loaded.settings.doubtful,
     )

@@ -172,7 +172,7 @@ def folders_of(
     for name in asked.folders if asked.flags_widen else ():
         folder = _folder(name, places.cwd, places.home)
         if starting and not os.path.isdir(folder):  # noqa: PTH112
-            raise SettingsError(f"--add-dir: {name!r} is not a folder.")
+            raise SettingsError(f"--add-dir: {name!r} is not a folder. Give one that exists.")
         found[folder] = None
     return tuple(found)
 

@@ -25,6 +25,7 @@ from handrail.session.drive import drive
 from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
 from handrail.session.retention import tidy
+from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
@@ -70,6 +71,8 @@ class Session:
     conversation: Conversation
     auto_compact: bool
     on_warning: Callable[[str], None]
+    scratch: ScratchFolder | None = None
+    """Where its files lie if it keeps none."""
     _connected: bool = field(default=False, init=False)
     _is_warm: bool = field(default=False, init=False)
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
@@ -238,6 +241,8 @@ class Session:
             self.conversation.is_closed = True
             self.transcript.writer.close()
             tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+        if self.scratch is not None:
+            self.scratch.remove()
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""

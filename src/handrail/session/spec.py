@@ -85,6 +85,9 @@ class SessionSpec:
     slash_commands: bool = True
     auto_compact: bool | None = None
     """None = as the settings say."""
+    keep_files: bool = True
+    """Whether the audit log, big results and output are kept in the state folder. False: what a run needs lies in a
+    temporary folder that goes with the session, and there is no audit log. File changes can be undone in any case."""
     interactive: bool = False
     debug: bool = False
     verbose: bool = False

@@ -79,7 +79,7 @@ def only_reads(name: str) -> bool:
     return load is not None and whatever_the_input(load_tool(load()).is_read_only) is True
 
 
-def deferral_of(env: Mapping[str, str]) -> Deferral:
+def deferral_of(env: Mapping[str, str], otherwise: Deferral = Deferral(mode="on")) -> Deferral:  # noqa: B008  # frozen
     """Which definitions wait until they are searched for, as ENABLE_TOOL_SEARCH says; by default all that may."""
     wish, _, share = env.get("ENABLE_TOOL_SEARCH", "").partition(":")
     match wish:
@@ -87,6 +87,8 @@ def deferral_of(env: Mapping[str, str]) -> Deferral:
             return Deferral(mode="off")
         case "auto":
             return Deferral(share=int(share) / 100) if share.isdecimal() else Deferral()
+        case "":
+            return otherwise
         case _:
             return Deferral(mode="on")
 

@@ -80,7 +80,10 @@ def _check_place(path: Path, wish: TranscriptOptions) -> None:
             dropped.append(str(line.get("uuid")))
         reached = reached or line.get("uuid") == wish.upto
     if not reached:
-        raise SessionError(f"There is no message {wish.upto!r} in the session {path.stem!r} to go on from.")
+        raise SessionError(
+            f"There is no message {wish.upto!r} in the session {path.stem!r} to go on from. `handrail sessions export` "
+            "shows the ids of its messages."
+        )
     if wish.dropped and dropped != [wish.dropped]:
         raise SessionError(
             f"Resume rejected by --resume-drops-turn: after {wish.upto!r} come the prompts {dropped}, "

@@ -63,7 +63,7 @@ class Catalog:
         taken = set(self.pool.names())
         for tool in tools:
             if not isinstance(tool, Tool):
-                raise ToolDefinitionError(f"{tool!r} is no tool.")
+                raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
             if names := taken.intersection((tool.name, *tool.aliases)):
                 raise ToolDefinitionError(f"there is a tool {names.pop()!r} already. Give the new one another name.")
             taken.add(tool.name)

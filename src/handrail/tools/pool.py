@@ -58,6 +58,7 @@ class Deferral:
     """
     When definitions are deferred until the model searches for them.
 
+    Those of MCP servers, the caller's own tools and rarely used built-in ones can wait, unless they are `always_load`.
     `auto` defers once more than `count` tools could wait, or once their definitions take more than `share` of a
     context of `context_chars`; `on` always defers, `off` never.
     """
@@ -205,9 +206,11 @@ def assemble(what: Ingredients) -> Pool:
     disabled: list[ListedTool] = []
     own = _choose((*listed, *what.custom), what, frozenset(), disabled)
     mcp = _choose(what.mcp, what, {name for tool in own for name in (tool.name, *tool.aliases)}, disabled)
-    if what.deferral.mode != "off" and not any(map(_can_wait, (*own, *mcp))):
+    callers = frozenset(tool.name for tool in what.custom).difference(tool.name for tool in listed)
+    held = _held_back(own, mcp, callers, what)
+    searches = held or SEARCH_TOOL in what.shown or any(_can_wait(tool, callers) for tool in mcp)
+    if what.deferral.mode != "off" and not searches:
         own = [tool for tool in own if tool.name != SEARCH_TOOL]  # there is nothing to search for
-    held = _held_back(own, mcp, what)
     own, mcp = sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME)
     return Pool(own, mcp, held=held, appended=what.appended, late=what.late, disabled=tuple(disabled))
 
@@ -259,12 +262,14 @@ def _choose(
     return list(kept.values())
 
 
-def _held_back(own: Sequence[ListedTool], mcp: Sequence[ListedTool], what: Ingredients) -> frozenset[str]:
+def _held_back(
+    own: Sequence[ListedTool], mcp: Sequence[ListedTool], callers: frozenset[str], what: Ingredients
+) -> frozenset[str]:
     deferral = what.deferral
     if deferral.mode == "off" or all(tool.name != SEARCH_TOOL for tool in own):
         return frozenset()
     sent = what.sent | what.late
-    waiting = [tool for tool in (*own, *mcp) if tool.name not in sent and _can_wait(tool)]
+    waiting = [tool for tool in (*own, *mcp) if tool.name not in sent and _can_wait(tool, callers)]
     names = frozenset(tool.name for tool in waiting)
     if deferral.mode == "on" or len(waiting) > deferral.count:
         return names
@@ -272,6 +277,7 @@ def _held_back(own: Sequence[ListedTool], mcp: Sequence[ListedTool], what: Ingre
     return names if size > deferral.share * deferral.context_chars else frozenset()
 
 
-def _can_wait(tool: ListedTool) -> bool:
-    """Whether the definition may be deferred: the tool says so, or it comes from a server."""
-    return (tool.should_defer or tool.mcp is not None) and not tool.always_load and tool.name != SEARCH_TOOL
+def _can_wait(tool: ListedTool, callers: frozenset[str]) -> bool:
+    """Whether the definition may be deferred: the tool says so, or it comes from a server or is one of the caller's."""
+    may = tool.should_defer or tool.mcp is not None or tool.name in callers
+    return may and not tool.always_load and tool.name != SEARCH_TOOL

@@ -46,11 +46,13 @@ class RawTool(Tool[Json], ABC):
             self._written = to_json(schema)  # ten thousand schemas wait as bytes better than as dicts
             original = from_json(self._written)
         except ValueError as error:
-            raise ToolDefinitionError(f"The input schema of {name!r} is no JSON: {first_line(error)}.") from error
+            raise ToolDefinitionError(
+                f"The input schema of {name!r} is no JSON: {first_line(error)}. Use plain JSON values."
+            ) from error
         if len(self._written) > MAX_SCHEMA_BYTES:
             raise ToolDefinitionError(
                 f"The input schema of {name!r} has {len(self._written):,} bytes; "
-                f"at most {MAX_SCHEMA_BYTES:,} go to a model."
+                f"at most {MAX_SCHEMA_BYTES:,} go to a model. Shorten it."
             )
         self.schema_json = to_json(flatten(original))
 
@@ -70,7 +72,7 @@ class RawTool(Tool[Json], ABC):
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
         if reason := trouble(self._original, MAX_UNFOLDED):
-            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.")
+            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}. Correct it.")
         try:
             return jsonschema_rs.validator_for(
                 self._original,
@@ -79,7 +81,9 @@ class RawTool(Tool[Json], ABC):
             )
         except ValueError as error:
             reason = cut(first_line(error), 500)
-            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.") from error
+            raise ToolDefinitionError(
+                f"The input schema of {self.name!r} cannot be used: {reason}. Correct it."
+            ) from error
 
     def parse(self, raw: Json) -> Json:
         errors = self._errors(raw)

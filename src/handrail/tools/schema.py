@@ -38,11 +38,15 @@ def model_schema(model: type[BaseModel]) -> dict[str, Any]:
     try:
         schema: dict[str, Any] = _without_titles(model.model_json_schema())
     except PydanticUserError as error:
-        raise ToolDefinitionError(f"{model.__name__} cannot be described to a model: {first_line(error)}") from error
+        raise ToolDefinitionError(
+            f"{model.__name__} cannot be described to a model: {first_line(error)}. Use plain types."
+        ) from error
     if "$ref" in schema:  # a model that refers to itself
         schema = schema["$defs"][schema.pop("$ref").rpartition("/")[2]] | schema
     if schema.get("type") != "object":
-        raise ToolDefinitionError(f"{model.__name__} describes {schema.get('type')!r}. An input must be an object.")
+        raise ToolDefinitionError(
+            f"{model.__name__} describes {schema.get('type')!r}. An input must be an object: give a model with fields."
+        )
     schema.pop("description", None)
     schema.setdefault("properties", {})
     schema.setdefault("additionalProperties", False)

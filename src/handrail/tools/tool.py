@@ -211,6 +211,10 @@ class Tool(ToolDisplay[In], ABC):
             blocks = (Text("" if output.data is None else json_text(output.data)),)
         return tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
 
+    def output_from_data(self, data: Json) -> Output:
+        """The output for data that a hook put in the place of a call's own; it may lack fields. By default as JSON."""
+        return Output(text=json_text(data), data=data)
+
     def result_card(self, output: Output, progress: Sequence[Progress]) -> Card:
         """The finished call: by default the card of the output, else what the model gets."""
         texts = (block.text for block in self.result_blocks(output) if isinstance(block, Text))

@@ -29,16 +29,6 @@ OWN = "handrail"
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
-def both_mirrors(first: Mirror, second: Mirror) -> Mirror:
-    """A mirror that passes each record on to two."""
-
-    def mirror(file: Path, record: Mapping[str, Any]) -> None:
-        first(file, record)
-        second(file, record)
-
-    return mirror
-
-
 class Log:
     """
     One transcript file, locked by this process and readable by its owner alone.
@@ -106,12 +96,15 @@ class Log:
             if written < len(data):
                 os.ftruncate(self._file, self._size)
                 raise SessionError(
-                    f"The session {self.path} cannot be written: the disk is full or a quota is used up."
+                    f"The session {self.path} cannot be written: the disk is full or a quota is used up. Make room, "
+                    "then resume the session."
                 )
             if self._durable:
                 os.fdatasync(self._file)
         except OSError as error:
-            raise SessionError(f"The session {self.path} cannot be written: {error.strerror}.") from error
+            raise SessionError(
+                f"The session {self.path} cannot be written: {error.strerror}. Look at its owner and mode."
+            ) from error
         self._size += written
 
 
@@ -203,12 +196,16 @@ def read(path: Path) -> Iterator[Record | BrokenLine]:
         # without waiting for the other end of a pipe
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise SessionError(f"{path} is not a file that could hold a session.")
+                raise SessionError(
+                    f"{path} is not a file that could hold a session. Give the id of a session, or its .jsonl file."
+                )
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield _parse_line(line, number, path)
     except OSError as error:
-        raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
+        raise SessionError(
+            f"The session {path} cannot be read: {error.strerror}. Look at its owner and mode."
+        ) from error
 
 
 def _parse_line(line: bytes, number: int, path: Path) -> Record | BrokenLine:

@@ -119,7 +119,9 @@ class TranscriptStore:
         if len(found) == 1:
             return Path(found[0].path)
         if found:
-            raise SessionError(f"{wanted!r} may be {' or '.join(sorted(entry.id for entry in found)[:5])}. Give more.")
+            raise SessionError(
+                f"{wanted!r} may be {' or '.join(sorted(entry.id for entry in found)[:5])}. Give more of the id."
+            )
         raise SessionError(f"There is no session {wanted!r}. `handrail sessions list` shows which there are.")
 
     def newest(self, cwd: str) -> Path:
@@ -146,7 +148,9 @@ class TranscriptStore:
             if self.copies is not None:
                 remove_copy(self.copies / path.parent.name / path.name)
         except OSError as error:
-            raise SessionError(f"The session {path} cannot be deleted: {error.strerror}.") from error
+            raise SessionError(
+                f"The session {path} cannot be deleted: {error.strerror}. Look at its owner and mode."
+            ) from error
         finally:
             log.close()
 

@@ -18,6 +18,7 @@ from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.places import place_of
 from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, one_line, relative_name, sort_names
+from handrail.conversation.blocks import Json
 from handrail.files.paths import Place
 from handrail.records import record
 from handrail.tools.access import Access
@@ -100,6 +101,16 @@ class Grep(ReadOnlyTool[GrepInput]):
             if args.output_mode == "files_with_matches":
                 return list_files(search, files, notes)
             return lines_of(search, files, notes)
+
+    def output_from_data(self, data: Json) -> Output:
+        content, names = data.get("content"), data.get("filenames")
+        if isinstance(content, str):
+            return Output(text=content, data=data)
+        return (
+            Output(text="\n".join(map(str, names)), data=data)
+            if isinstance(names, list)
+            else super().output_from_data(data)
+        )
 
 
 def _search(args: GrepInput, folder: Folder, place: Place, services: ToolServices, ctx: ToolContext) -> Search:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.dispatch.approval.approvers import (
+    ANSWERERS,
     AUTOMATIC,
     AnswerOrDecision,
     Approvers,
@@ -47,11 +48,6 @@ from handrail.tools.permission import Allow, Decision, Deny, Opinion, Strength, 
 from handrail.tools.request import CallRequest
 
 MAIN = AgentIdentity()
-NAMES = {
-    "person": "the user",
-    "hooks": "a hook",
-    "callback": "the program that runs this agent",
-}
 NO_ANSWERER = "nobody"
 TO_SUBAGENT = Text(
     "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
@@ -205,7 +201,7 @@ class PolicyGate:
 
     def _consent(self, request: CallRequest, who: str) -> Opinion:
         if who != "classifier":
-            return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{NAMES.get(who, who)} agreed")
+            return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{ANSWERERS.get(who, who)} agreed")
         reason, name = self._approvers.classification_of(request)
         return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
 
@@ -248,7 +244,7 @@ class PolicyGate:
 
 def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
     """A deny answer as a decision: the model gets the feedback, and a sub-agent learns that only it is meant."""
-    reason = answer.message.strip().rstrip(".") or f"{NAMES.get(who, who)} said no"
+    reason = answer.message.strip().rstrip(".") or f"{ANSWERERS.get(who, who)} said no"
     return replace(
         decision,
         verdict=Verdict.DENY,
