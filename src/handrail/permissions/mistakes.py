@@ -67,6 +67,7 @@ def _unknown_tool(rule: Rule, tools: Collection[str]) -> RuleProblem | None:
     problem = rule_problem(rule.text, rule.source, f"{what} {name!r}{hint}", rule.behaviour, name=name, kind="never")
     if rule.behaviour is Behaviour.ALLOW:
         return problem
+    # tools of this session are known here only
     own = tuple(
         _ask_rule(rule, problem.message, tool, None) for tool in near
     )  # tools of this session are known here only
