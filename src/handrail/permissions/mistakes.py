@@ -68,9 +68,7 @@ def _unknown_tool(rule: Rule, tools: Collection[str]) -> RuleProblem | None:
     if rule.behaviour is Behaviour.ALLOW:
         return problem
     # tools of this session are known here only
-    own = tuple(
-        _ask_rule(rule, problem.message, tool, None) for tool in near
-    )  # tools of this session are known here only
+    own = tuple(_ask_rule(rule, problem.message, tool, None) for tool in near)
     return replace(problem, meant=tuple(dict.fromkeys((*own, *problem.meant))), broad=not near)
 
 
