@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import exists, expand, list_folder, locate, resolve
+from handrail.files.paths import exists, list_folder, locate, match_files, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.facts import NOTHING_SAID, Evidence, facts_of
 from handrail.permissions.file_access import Lookup
@@ -16,7 +16,7 @@ from handrail.tools.permission import Decision
 from handrail.tools.pool import AnyTool
 from handrail.tools.request import CallRequest
 
-LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
+LOOKUP = Lookup(resolve, locate, match_files, exists, list_folder)
 
 
 def case_of(request: CallRequest, policy: Policy, evidence: Evidence = NOTHING_SAID) -> Case:

@@ -95,6 +95,11 @@ class Word(NamedTuple):
         """The literal text that every word made from this one surely starts with."""
         if any(piece.kind in SPLITS and not piece.quoted for piece in self.pieces):
             return ""
+        return self.leading
+
+    @property
+    def leading(self) -> str:
+        """The text before the first piece that is not literal."""
         known = takewhile(lambda piece: piece.kind is PieceKind.LITERAL, self.pieces)
         return "".join(piece.text for piece in known)
 

@@ -22,11 +22,13 @@ SHOWN = frozenset(
 # May be set for one command: they choose language, time zone, colour or width. (GNU libc, setlocale(3), tzset(3);
 # git(1), Environment Variables)
 HARMLESS_ENV = frozenset(
-    "LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS NODE_ENV "
-    "CI GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT".split()
+    "TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS NODE_ENV CI GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT".split()
 )
 # Name a program, which may only be the one that prints what it is given.
 PAGERS = frozenset("PAGER GIT_PAGER MANPAGER".split())
+# In other charsets a byte of a character may be a bracket or a backslash, and the shell reads the line differently.
+LOCALES = frozenset("LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME".split())
+PLAIN_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z]+(?:_[A-Za-z]+)?\.(?i:UTF-?8)(?:@\w+)?)?\Z")
 HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
 PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
@@ -46,6 +48,8 @@ def harmless_setting(name: str, word: Word) -> bool:
         return False
     if name in PAGERS:
         return text == "cat"
+    if name in LOCALES:
+        return PLAIN_LOCALE.match(text) is not None
     return name in HARMLESS_ENV and HARMLESS_VALUE.match(text) is not None and ("/" not in text or name == "TZ")
 
 

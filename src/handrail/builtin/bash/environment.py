@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from handrail.shell.model import Requirement
+from handrail.shell.scope import PLAIN_LOCALE
 
 QUIET = {
     "TERM": "dumb",
@@ -33,7 +34,7 @@ QUIET = {
     "HANDRAIL": "1",
 }
 """No pager and no prompt can block a command: the user cannot answer."""
-KEPT = frozenset("HOME USER LOGNAME SHELL PATH LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME".split())  # noqa: SIM905
+KEPT = frozenset("HOME USER LOGNAME SHELL PATH LANGUAGE TZ TMPDIR XDG_CONFIG_HOME".split())  # noqa: SIM905
 KEYS = frozenset(
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY".split()  # noqa: SIM905
 )
@@ -45,10 +46,15 @@ MAX_FILE_BYTES = 100_000
 
 def clean_environment(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
     """The environment of a command that only reads."""
-    kept = {name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")}
+    kept = {name: value for name, value in env.items() if name in KEPT or is_plain_locale(name, value)}
     safe = ":".join(entry for entry in env.get("PATH", "").split(":") if entry.startswith("/"))
     kept["PATH"] = safe or "/usr/local/bin:/usr/bin:/bin"
     return {**kept, **QUIET, "GIT_OPTIONAL_LOCKS": "0", **git_settings(needs)}
+
+
+def is_plain_locale(name: str, value: str) -> bool:
+    """Whether a variable sets the locale to one in which the shell reads a line as it was analysed."""
+    return (name == "LANG" or name.startswith("LC_")) and PLAIN_LOCALE.match(value) is not None
 
 
 def user_environment(env: Mapping[str, str]) -> dict[str, str]:

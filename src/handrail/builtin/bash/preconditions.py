@@ -9,15 +9,16 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from handrail.builtin.bash.environment import clean_environment, settings_of, with_hook_exports
 from handrail.builtin.services import ToolServices
-from handrail.files.paths import expand
+from handrail.files.paths import match_files
 from handrail.processes.run import run
 from handrail.shell.analysis import analyse
+from handrail.shell.effects import paths
 from handrail.shell.listing import origin
-from handrail.shell.model import LINKS_INSIDE, Analysis, CommandVerdict, PieceKind, Requirement, Segment, Word
+from handrail.shell.model import LINKS_INSIDE, Analysis, CommandVerdict, Requirement, Segment, Word
+from handrail.shell.patterns import PathPattern, has_wildcard
 from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
 
@@ -60,7 +61,7 @@ class Preconditions:
             problems |= dict.fromkeys(self._own_programs(segment))
             for need in segment.requires:
                 if need.name == "plain-names":
-                    problems |= dict.fromkeys(await asyncio.to_thread(odd_names, segment, cwd))
+                    problems |= dict.fromkeys(await asyncio.to_thread(odd_names, segment, cwd, self._services.home))
                 elif need.name not in BY_ENVIRONMENT and need.name != BY_DECISION and not need.name.startswith(GIT):
                     problems[need.check] = None
         for folder, needs in git_folders(analysis, cwd).items():
@@ -152,23 +153,29 @@ def config_problems(settings: list[tuple[str, str, str]], needs: tuple[Requireme
     return list(dict.fromkeys(problems))
 
 
-def odd_names(segment: Segment, cwd: str) -> list[str]:
+def odd_names(segment: Segment, cwd: str, home: str) -> list[str]:
     """File names that a command could take for an option or several words."""
     for folder in segment.cwds:
         if folder is None:
             return ["it is not known which file names it would be given"]
         base = os.path.join(cwd, folder)  # noqa: PTH118
         for word in (*segment.reads, *(origin(segment).reads if segment.fed_by else ())):
-            if problem := odd_name_of(word, base, below=segment.fed_by is not None):
+            if problem := odd_name_of(word, base, home, below=segment.fed_by is not None):
                 return [problem]
     return []
 
 
-def odd_name_of(word: Word, base: str, *, below: bool) -> str:
-    if any(piece.kind is PieceKind.GLOB for piece in word.pieces):
-        names = [Path(place.absolute).name for place in expand(str(word), base)]
-        odd = next((name for name in names if ODD_NAME.search(name)), None)
-        return f"the file name {odd!r} could be taken for something else" if odd is not None else ""
+def odd_name_of(word: Word, base: str, home: str, *, below: bool) -> str:
+    if has_wildcard(word):
+        for path in paths(word, base, home):
+            found = match_files(path.parts, base) if isinstance(path, PathPattern) else ()
+            if path is None or found is None:
+                return f"which files {word} means is not known"
+            names = [name.rpartition("/")[2] for name in found]
+            odd = next(filter(ODD_NAME.search, names), None)
+            if odd is not None:
+                return f"the file name {odd!r} could be taken for something else"
+        return ""
     top = word.literal
     if not below or top is None:
         return ""
