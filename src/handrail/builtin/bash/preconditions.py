@@ -8,12 +8,11 @@ the folders or the search path. A precondition that is unknown here does not hol
 import asyncio
 import os
 import re
-from collections.abc import Mapping
 
-from handrail.builtin.bash.environment import clean_environment, settings_of, with_hook_exports
+from handrail.builtin.bash.environment import clean_environment, with_hook_exports
+from handrail.builtin.bash.git_repositories import FOR_CHECKS, RepositoryCheck
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
-from handrail.processes.run import run
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import paths
 from handrail.shell.listing import origin
@@ -29,19 +28,6 @@ BY_ENVIRONMENT = frozenset(
 BY_DECISION = LINKS_INSIDE.name
 """Checked with every permission decision, for all files that the command walks through."""
 GIT = "git-"
-GIT_BY_ENVIRONMENT = frozenset({"--no-pager", "--no-optional-locks"})
-FORBIDDEN = {
-    "git-external-diff": re.compile(r"diff\.(?:external|.*\.command)\Z"),
-    "git-textconv": re.compile(r"diff\..*\.textconv\Z"),
-    "git-textconv-check": re.compile(r"diff\..*\.textconv\Z"),
-    "git-filters": re.compile(r"filter\..*\.(?:clean|smudge|process)\Z"),
-    "git-alias-whatchanged": re.compile(r"alias\.whatchanged\Z"),
-}
-"""Settings that the repository must not have. The user's own configuration is trusted."""
-OF_THE_REPOSITORY = frozenset({"local", "worktree"})
-NO_REPOSITORY = b"not a git repository"
-GIT_SECONDS = 10.0
-MAX_BYTES = 1 << 20
 MAX_NAMES = 20_000
 ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
 
@@ -65,7 +51,7 @@ class Preconditions:
                 elif need.name not in BY_ENVIRONMENT and need.name != BY_DECISION and not need.name.startswith(GIT):
                     problems[need.check] = None
         for folder, needs in git_folders(analysis, cwd).items():
-            problems |= dict.fromkeys(await self._git(folder, needs))
+            problems |= dict.fromkeys(await self._git(folder, needs, strict=False))
         return tuple(problems)
 
     async def check(self, text: str, cwd: str) -> Check:
@@ -84,33 +70,12 @@ class Preconditions:
                 return [f"{name} is a program of the project itself: {found}"]
         return []
 
-    async def _git(self, folder: str | None, needs: tuple[Requirement, ...]) -> list[str]:
+    async def _git(self, folder: str | None, needs: tuple[Requirement, ...], *, strict: bool) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        env = {**clean_environment(with_hook_exports(self._services.env), needs), "LC_ALL": "C"}
-        try:
-            listed, top = await asyncio.gather(
-                _run_git(("config", "--list", "-z", "--show-scope"), folder, env),
-                _run_git(("rev-parse", "--show-toplevel"), folder, env),
-            )
-        except OSError:
-            return []  # there is no git, or no folder: nothing can run there
-        if top[0] and NO_REPOSITORY in top[2]:
-            return []
-        if listed[0] or top[0]:
-            said = (listed[2] or top[2]).decode(errors="replace").strip()
-            return [f"git does not work here as it should: {said}"]
-        problems = [] if self._in_workspace(top[1]) else ["the top of the working tree lies outside the workspace"]
-        return problems + config_problems(read_config(listed[1]), needs)
-
-    def _in_workspace(self, top: bytes) -> bool:
-        real = os.path.realpath(os.fsdecode(top).removesuffix("\n"))
-        return any(real == folder or real.startswith(f"{folder}/") for folder in self._services.working_dirs())
-
-
-async def _run_git(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:
-    ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
-    return (ended.code or int(ended.cut)), ended.stdout, ended.stderr
+        given = with_hook_exports(self._services.env)
+        env = {**clean_environment(given, dict.fromkeys((*needs, *FOR_CHECKS))), "LC_ALL": "C"}
+        return await RepositoryCheck(self._services.working_dirs(), env, needs, strict=strict).problems(folder)
 
 
 def git_folders(analysis: Analysis, cwd: str) -> dict[str | None, tuple[Requirement, ...]]:
@@ -123,34 +88,6 @@ def git_folders(analysis: Analysis, cwd: str) -> dict[str | None, tuple[Requirem
         for folder in segment.cwds
     ]
     return dict.fromkeys(folders, needs)
-
-
-def read_config(listing: bytes) -> list[tuple[str, str, str]]:
-    """(scope, name, value) of each setting; names in the case that git gives them."""
-    words = listing.decode("utf-8", "replace").split("\0")
-    pairs = zip(words[::2], words[1::2], strict=False)
-    return [(scope, *entry.partition("\n")[::2]) for scope, entry in pairs]
-
-
-def config_problems(settings: list[tuple[str, str, str]], needs: tuple[Requirement, ...]) -> list[str]:
-    """The settings of a repository that make running git there unsafe."""
-    ours = {(name.lower(), value) for scope, name, value in settings if scope == "command"}
-    problems: list[str] = []
-    for need in needs:
-        wanted = settings_of(need)
-        if any((pair.partition("=")[0].lower(), pair.partition("=")[2]) not in ours for pair in wanted):
-            problems.append("git is too old to be given settings by its environment")
-            break
-        bare = set(need.switches) - {"-c", *wanted} - GIT_BY_ENVIRONMENT
-        forbidden = FORBIDDEN.get(need.name)
-        if forbidden is None and bare:
-            problems.append(need.check)
-        elif forbidden is not None:
-            found = (
-                name for scope, name, _ in settings if scope in OF_THE_REPOSITORY and forbidden.match(name.lower())
-            )
-            problems += [f"the repository's configuration sets {name}, which runs a program" for name in found]
-    return list(dict.fromkeys(problems))
 
 
 def odd_names(segment: Segment, cwd: str, home: str) -> list[str]:
