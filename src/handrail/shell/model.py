@@ -12,7 +12,7 @@ The values are NamedTuples rather than frozen dataclasses: those take eight time
 """
 
 from enum import Enum, IntEnum
-from itertools import product, takewhile
+from itertools import pairwise, product, takewhile
 from typing import Any, NamedTuple
 
 MAX_ALTERNATIVES = 16
@@ -203,6 +203,11 @@ class Requirement(NamedTuple):
     check: str
     switches: tuple[str, ...] = ()
     after_subcommand: bool = False
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The `name=value` behind each `-c` of the switches."""
+        return tuple(pair for flag, pair in pairwise(self.switches) if flag == "-c")
 
 
 PLAIN_NAMES = Requirement(

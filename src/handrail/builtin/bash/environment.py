@@ -12,28 +12,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from handrail.shell.clean_environment import SET_FOR_ALL, SET_FOR_READING
 from handrail.shell.model import Requirement
 from handrail.shell.scope import PLAIN_LOCALE
 
-QUIET = {
-    "TERM": "dumb",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "MANPAGER": "cat",
-    "SYSTEMD_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_EDITOR": "true",
-    "EDITOR": "true",
-    "VISUAL": "true",
-    "SSH_ASKPASS_REQUIRE": "never",
-    "DEBIAN_FRONTEND": "noninteractive",
-    "PIP_NO_INPUT": "1",
-    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "NO_UPDATE_NOTIFIER": "1",
-    "npm_config_update_notifier": "false",
-    "HANDRAIL": "1",
-}
-"""No pager and no prompt can block a command: the user cannot answer."""
 KEPT = frozenset("HOME USER LOGNAME SHELL PATH LANGUAGE TZ TMPDIR XDG_CONFIG_HOME".split())  # noqa: SIM905
 KEYS = frozenset(
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY".split()  # noqa: SIM905
@@ -49,7 +31,7 @@ def clean_environment(env: Mapping[str, str], needs: Iterable[Requirement]) -> d
     kept = {name: value for name, value in env.items() if name in KEPT or is_plain_locale(name, value)}
     safe = ":".join(entry for entry in env.get("PATH", "").split(":") if entry.startswith("/"))
     kept["PATH"] = safe or "/usr/local/bin:/usr/bin:/bin"
-    return {**kept, **QUIET, "GIT_OPTIONAL_LOCKS": "0", **git_settings(needs)}
+    return {**kept, **SET_FOR_READING, **git_settings(needs)}
 
 
 def is_plain_locale(name: str, value: str) -> bool:
@@ -59,12 +41,12 @@ def is_plain_locale(name: str, value: str) -> bool:
 
 def user_environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment of a command that was approved."""
-    return {**{name: value for name, value in env.items() if name not in KEYS}, **QUIET}
+    return {**{name: value for name, value in env.items() if name not in KEYS}, **SET_FOR_ALL}
 
 
 def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:
     """The `-c name=value` switches of an analysis, as variables for every git that the command starts."""
-    pairs = [pair for need in needs for pair in settings_of(need)]
+    pairs = [pair for need in needs for pair in need.settings]
     if not pairs:
         return {}
     found = {"GIT_CONFIG_COUNT": str(len(pairs))}
@@ -72,10 +54,6 @@ def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:
         name, _, value = pair.partition("=")
         found |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
     return found
-
-
-def settings_of(need: Requirement) -> tuple[str, ...]:
-    return tuple(word for flag, word in zip(need.switches, need.switches[1:], strict=False) if flag == "-c")
 
 
 def with_hook_exports(env: Mapping[str, str]) -> dict[str, str]:

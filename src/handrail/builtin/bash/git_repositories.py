@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from handrail.builtin.bash.environment import settings_of
 from handrail.processes.run import Ended, run
 from handrail.shell.model import Requirement
 from handrail.shell.tables.git.preconditions import ENTERED, FSMONITOR, HOOKS, LAZY_FETCH, NOT_BARE
@@ -218,7 +217,7 @@ def config_problems(settings: Sequence[Setting], needs: tuple[Requirement, ...],
     ours = {(setting.name.lower(), setting.value) for setting in settings if setting.scope == "command"}
     problems: list[str] = []
     for need in needs:
-        wanted = settings_of(need)
+        wanted = need.settings
         if given and any((pair.partition("=")[0].lower(), pair.partition("=")[2]) not in ours for pair in wanted):
             problems.append("git is too old to be given settings by its environment")
             break

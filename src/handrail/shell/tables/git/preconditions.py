@@ -85,3 +85,11 @@ NO_ALIAS = Requirement("git-alias-whatchanged", "no alias.whatchanged is configu
 
 IN_LOG = (EXTERNAL_DIFF, TEXTCONV, SIGNATURES, MERGE_DRIVERS, SUBMODULES)
 OF_FILES = (FSMONITOR, FILTERS, LOCKS, SUBMODULES, ENTERED)
+
+RELIED_ON = {
+    name.lower(): value
+    for need in tuple(globals().values())
+    if isinstance(need, Requirement)
+    for name, _, value in (pair.partition("=") for pair in need.settings)
+}
+"""Settings that some command relies on. A line may give them no other value."""
