@@ -156,6 +156,8 @@ def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edit
     part = parts[at]
     if part.transparent:
         return True
+    if part.conditional and (facts.check.despite_rules or not all(p.read_only or p.only_redirects for p in parts)):
+        return False  # in a line that does more, git runs with the user's environment and without our settings
     if part.read_only or part.only_redirects:
         return all(child.read_only for child in parts[at + 1 : part.until]) and not facts.unmet
     return part.accepted and accepts_edits

@@ -69,6 +69,8 @@ class CommandPart(NamedTuple):
     """It deletes files."""
     only_redirects: bool = False
     """Whether it is read-only except for redirections."""
+    conditional: bool = False
+    """Whether it only reads where the repository names no programs to run."""
     powershell: bool = False
     """Whether it starts PowerShell."""
     until: int = 0
@@ -112,7 +114,8 @@ def part(segment: Segment, until: int) -> CommandPart:
         exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
         accepted=segment.entry in ACCEPTED_EDITS and only_edits(segment),
         removes=segment.removes,
-        only_redirects=not read_only and only_redirects(segment),
+        only_redirects=not read_only and segment.only_redirects,
+        conditional=any(need.of_git for need in segment.requires),
         powershell=name.lower() in POWERSHELLS,
         until=until,
     )
@@ -143,15 +146,6 @@ def only_edits(segment: Segment) -> bool:
         return False
     return segment.name == segment.entry and all(
         effect.does in HARMLESS or (effect.does is Does.WRITES and (effect.word is None or known_word(effect.word)))
-        for effect in segment.effects
-    )
-
-
-def only_redirects(segment: Segment) -> bool:
-    targets = {(redirection.target.start, redirection.target.end) for redirection in segment.redirections}
-    return bool(segment.entry) and all(
-        effect.does in HARMLESS
-        or (effect.does is Does.WRITES and effect.word is not None and (effect.word.start, effect.word.end) in targets)
         for effect in segment.effects
     )
 

@@ -205,6 +205,11 @@ class Requirement(NamedTuple):
     after_subcommand: bool = False
 
     @property
+    def of_git(self) -> bool:
+        """True if it is about the repository, and met with the settings that git is given."""
+        return self.name.startswith("git-")
+
+    @property
     def settings(self) -> tuple[str, ...]:
         """The `name=value` behind each `-c` of the switches."""
         return tuple(pair for flag, pair in pairwise(self.switches) if flag == "-c")
@@ -292,6 +297,20 @@ class Segment(NamedTuple):
     def does(self, what: Does) -> bool:
         return any(effect.does is what for effect in self.effects)
 
+    @property
+    def only_redirects(self) -> bool:
+        """True if it reads, and changes nothing but files that the shell opens for it."""
+        targets = {(redirection.target.start, redirection.target.end) for redirection in self.redirections}
+        return bool(self.entry) and all(
+            effect.does in HARMLESS
+            or (
+                effect.does is Does.WRITES
+                and effect.word is not None
+                and (effect.word.start, effect.word.end) in targets
+            )
+            for effect in self.effects
+        )
+
     def to_json(self) -> dict[str, Any]:
         return {
             "argv": [word_json(word) for word in self.argv],
@@ -348,6 +367,12 @@ class Analysis(NamedTuple):
     @property
     def reasons(self) -> tuple[Reason, ...]:
         return self.problems + tuple(reason for segment in self.segments for reason in segment.reasons)
+
+    @property
+    def runs_clean(self) -> bool:
+        """True if it runs in the clean environment: it changes nothing but files that the shell opens."""
+        clean = (each.verdict is CommandVerdict.READ_ONLY or each.only_redirects for each in self.segments)
+        return bool(self.segments) and not self.problems and all(clean)
 
     @property
     def requires(self) -> tuple[Requirement, ...]:

@@ -94,6 +94,8 @@ class Check:
     verdict: Verdict | None = None
     reason: str = ""
     updated_input: Json | None = None
+    despite_rules: bool = False
+    """A question that an allow rule for a command does not answer, only one for the whole tool."""
 
 
 NO_OPINION = Check()

@@ -65,7 +65,7 @@ class Shell:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
         analysis = self.analyse(text)
         given = with_hook_exports(self._services.env)
-        env = clean_environment(given, analysis.requires) if only_reads(analysis) else user_environment(given)
+        env = clean_environment(given, analysis.requires) if analysis.runs_clean else user_environment(given)
         fds = () if report is None else (report,)
         command = ProcessSpec(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
         return wrap_in_sandbox(command, self._services.sandbox if inside else None)

@@ -14,7 +14,7 @@ from handrail.dispatch.approval.decide import ask_own_checks
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
 from handrail.permissions.facts import Evidence
-from handrail.permissions.layers import LAYERS, outcome, winner
+from handrail.permissions.layers import CLEAN, LAYERS, outcome, winner
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
@@ -106,7 +106,7 @@ def segments(case: Case) -> Iterator[dict[str, Any]]:
         yield {
             "command": part.shown,
             "read_only": part.read_only,
-            "why": part.why or blocked,
+            "why": part.why or blocked or (f"only where {CLEAN}" if part.conditional and not case.free[at] else ""),
             "needs_rule": not case.free[at],
         }
     for problem in case.analysis.problems if case.analysis else ():
