@@ -154,10 +154,10 @@ def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
 def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
     """Whether a part only starts the next command, only reads, or edits in a mode that accepts edits."""
     part = parts[at]
+    if at in facts.check.parts or (part.conditional and not all(p.read_only or p.only_redirects for p in parts)):
+        return False  # what the rest of the line changes may be the repository
     if part.transparent:
         return True
-    if part.conditional and (facts.check.despite_rules or not all(p.read_only or p.only_redirects for p in parts)):
-        return False  # in a line that does more, git runs with the user's environment and without our settings
     if part.read_only or part.only_redirects:
         return all(child.read_only for child in parts[at + 1 : part.until]) and not facts.unmet
     return part.accepted and accepts_edits

@@ -109,7 +109,7 @@ def allow_rules(case: Case) -> Opinion | None:
     return None if settled else still_open(case, found)
 
 
-CLEAN = "git is kept from running programs of the repository; that takes a line that does nothing else"
+CLEAN = "the repository names no programs to run, which the rest of the line may change"
 
 
 def still_open(case: Case, found: Coverage) -> Opinion:

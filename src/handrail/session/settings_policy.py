@@ -7,6 +7,7 @@ from handrail.config.flags import SettingsFlags
 from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import Settings
 from handrail.dispatch.approval.live import LivePolicy
+from handrail.files.search_path import program_folders
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule, split_rules
@@ -22,10 +23,11 @@ def live_policy(base: Callable[[], Policy], settings: GoverningSettings, *, writ
 def build_policy(
     loaded: LoadedSettings, given: SettingsFlags, places: SettingsPlaces, scripts: Iterable[str]
 ) -> Policy:
-    """The rules of all sources, the mode and the folders as one snapshot that protects the `scripts` of settings."""
+    """The rules of all sources, the mode and the folders in one snapshot; programs and `scripts` are protected."""
     modes = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
-    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts)
+    programs = program_folders(loaded.env.get("PATH", ""), loaded.folders)
+    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts, *programs)
     return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, given))
 
 

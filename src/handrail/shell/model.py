@@ -167,6 +167,8 @@ class Does(Enum):
 
 
 HARMLESS = frozenset({Does.READS, Does.LOOKS, Does.RUNS})
+# Programs that do nothing but change the files that they are given.
+EDITING = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
 
 
 class Below(NamedTuple):
@@ -311,6 +313,12 @@ class Segment(NamedTuple):
             for effect in self.effects
         )
 
+    @property
+    def only_edits(self) -> bool:
+        """True if it is a plain program for changing files, and does nothing else."""
+        known = (effect.does in HARMLESS or effect.does is Does.WRITES for effect in self.effects)
+        return self.entry in EDITING and self.name == self.entry and all(known)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "argv": [word_json(word) for word in self.argv],
@@ -370,9 +378,8 @@ class Analysis(NamedTuple):
 
     @property
     def runs_clean(self) -> bool:
-        """True if it runs in the clean environment: it changes nothing but files that the shell opens."""
-        clean = (each.verdict is CommandVerdict.READ_ONLY or each.only_redirects for each in self.segments)
-        return bool(self.segments) and not self.problems and all(clean)
+        """True if it runs in the clean environment: its commands only read, write files by redirection, or edit."""
+        return bool(self.segments) and not self.problems and all(map(needs_no_environment, self.segments))
 
     @property
     def requires(self) -> tuple[Requirement, ...]:
@@ -387,6 +394,10 @@ class Analysis(NamedTuple):
             "suspects": [list(words) for words in self.suspects],
             "guesses": [list(words) for words in self.guesses],
         }
+
+
+def needs_no_environment(segment: Segment) -> bool:
+    return segment.verdict is CommandVerdict.READ_ONLY or segment.only_redirects or segment.only_edits
 
 
 def word_json(word: Word) -> dict[str, Any]:

@@ -128,7 +128,7 @@ async def test_ordinary_edits_pass_unless_git_would_run_without_our_settings(
 @pytest.mark.proves("X15")
 @pytest.mark.parametrize(
     ("variable", "line"),
-    [("CDPATH", "cd d; touch a"), ("RIPGREP_CONFIG_PATH", "touch a; rg x"), ("DOCKER_HOST", "touch a; docker ps")],
+    [("CDPATH", "cd d; make a"), ("RIPGREP_CONFIG_PATH", "make a; rg x"), ("DOCKER_HOST", "make a; docker ps")],
 )
 async def test_a_variable_of_the_user_counts_where_a_line_runs_with_it(
     variable: str, line: str, tmp_path: Path
@@ -136,7 +136,7 @@ async def test_a_variable_of_the_user_counts_where_a_line_runs_with_it(
     session = Session(tmp_path, env={variable: "/tmp"})
     (session.project / "d").mkdir()
 
-    outcome = await session.bash(line, gate(session, "acceptEdits"))
+    outcome = await session.bash(line, gate(session, "acceptEdits", "Bash(make *)"))
 
     assert outcome.status is Status.DENIED
     assert variable in outcome.result.text
@@ -149,8 +149,8 @@ async def test_a_program_of_the_project_is_not_run_by_a_line_that_does_more(line
     tools.mkdir(parents=True)
     (tools / "ls").write_text("#!/bin/sh\ntouch PWNED\n")
     (tools / "ls").chmod(0o755)
-    for path in (f"{tools}:{os.environ['PATH']}", f"bin:{os.environ['PATH']}"):
+    for path, rules in ((f"{tools}:{os.environ['PATH']}", ()), (f"bin:{os.environ['PATH']}", ("Bash(make *)",))):
         session = Session(tmp_path, env={"PATH": path})
-        outcome = await session.bash(line, gate(session, "acceptEdits"))
+        outcome = await session.bash(f"{line}; make a" if rules else line, gate(session, "acceptEdits", *rules))
         assert outcome.status is Status.DENIED
         assert not (session.project / "PWNED").exists()

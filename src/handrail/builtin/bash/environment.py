@@ -9,9 +9,10 @@ without the model's API keys.
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from handrail.files.search_path import find_program, lies_in, path_outside
 from handrail.shell.clean_environment import SET_FOR_ALL, SET_FOR_READING
 from handrail.shell.model import Requirement
 from handrail.shell.scope import PLAIN_LOCALE
@@ -26,11 +27,12 @@ VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 MAX_FILE_BYTES = 100_000
 
 
-def clean_environment(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
-    """The environment of a command that only reads."""
+def clean_environment(
+    env: Mapping[str, str], needs: Iterable[Requirement], folders: Sequence[str] = ()
+) -> dict[str, str]:
+    """The environment of a command that only reads. No program of these folders is found in it."""
     kept = {name: value for name, value in env.items() if name in KEPT or is_plain_locale(name, value)}
-    safe = ":".join(entry for entry in env.get("PATH", "").split(":") if entry.startswith("/"))
-    kept["PATH"] = safe or "/usr/local/bin:/usr/bin:/bin"
+    kept["PATH"] = path_outside(env.get("PATH", ""), folders)
     return {**kept, **SET_FOR_READING, **git_settings(needs)}
 
 
@@ -83,3 +85,17 @@ def words_of(text: str) -> list[str]:
         return shlex.split(text, comments=True)
     except ValueError:
         return []  # an unclosed quote: not a plain export
+
+
+def project_folders(working_dirs: Iterable[str], home: str) -> tuple[str, ...]:
+    """The working folders whose programs are not the user's own. In the home folder they are."""
+    return tuple(folder for folder in working_dirs if not f"{home}/".startswith(f"{folder.rstrip('/')}/"))
+
+
+def own_program(names: Iterable[str], path: str, folders: Sequence[str]) -> str:
+    """The first of these programs that the search path finds in one of the folders; empty if none."""
+    for name in names:
+        found = find_program(name, path)
+        if found and lies_in(found, folders):
+            return found
+    return ""

@@ -9,8 +9,9 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from handrail.builtin.bash.environment import clean_environment, with_hook_exports
+from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
 from handrail.builtin.bash.git_repositories import FOR_CHECKS, RepositoryCheck
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
@@ -38,6 +39,14 @@ MAX_NAMES = 20_000
 ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
 
 
+class Unmet(NamedTuple):
+    """A precondition that does not hold, of one command of a line."""
+
+    part: int
+    problem: str
+    of_git: bool = False
+
+
 class Preconditions:
     """Tells which preconditions of a command do not hold in a folder."""
 
@@ -46,82 +55,77 @@ class Preconditions:
 
     async def __call__(self, analysis: Analysis, cwd: str) -> tuple[str, ...]:
         """The preconditions that do not hold, in words. Empty = the command does what its analysis says."""
-        return tuple(dict.fromkeys((*await self._of_commands(analysis, cwd), *await self._of_git(analysis, cwd))))
+        return tuple(dict.fromkeys(unmet.problem for unmet in await self._unmet(analysis, cwd)))
 
     async def check(self, text: str, cwd: str) -> Check:
         """The check of the commands in a line that would run because they only read."""
         analysis = analyse(text)
-        commands, git = await self._of_commands(analysis, cwd), await self._of_git(analysis, cwd)
-        if not commands and not git:
+        unmet = await self._unmet(analysis, cwd)
+        if not unmet:
             return NO_OPINION
         what = "it would only read" if analysis.verdict is CommandVerdict.READ_ONLY else "a part of it would only read"
-        unmet = "; ".join(dict.fromkeys((*commands, *git)))
-        return Check(Asks.ASK, f"{what}, but {unmet}", despite_rules=bool(git))
+        return Check(
+            Asks.ASK,
+            f"{what}, but {'; '.join(dict.fromkeys(each.problem for each in unmet))}",
+            parts=tuple(dict.fromkeys(each.part for each in unmet)),
+            despite_rules=any(each.of_git for each in unmet),
+        )
 
-    async def _of_commands(self, analysis: Analysis, cwd: str) -> list[str]:
-        problems: list[str] = []
+    async def _unmet(self, analysis: Analysis, cwd: str) -> list[Unmet]:
         given = with_hook_exports(self._services.env)
-        for segment in reading(analysis):
-            problems += self._own_programs(segment, given, clean=analysis.runs_clean)
+        found: list[Unmet] = []
+        repositories: dict[tuple[str | None, tuple[Requirement, ...]], list[str]] = {}
+        needs = git_needs(analysis)
+        for part, segment in reading(analysis):
+            problems = self._own_programs(segment, given, clean=analysis.runs_clean)
             for need in segment.requires:
-                if need.name == PLAIN_NAMES.name:
-                    problems += await asyncio.to_thread(odd_names, segment, cwd, self._services.home)
-                elif need.name in BY_ENVIRONMENT:
-                    wrong = [] if analysis.runs_clean else [name for name in BY_ENVIRONMENT[need.name] if name in given]
-                    problems += [f"{name} is set, and the line does more than read" for name in wrong]
-                elif need.name != BY_DECISION and not need.of_git:
-                    problems.append(need.check)
-        return problems
+                problems += await self._problems(need, segment, cwd, {} if analysis.runs_clean else given)
+            found += [Unmet(part, problem) for problem in problems]
+            for folder in segment.cwds if any(need.of_git for need in segment.requires) else ():
+                where = folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
+                if (where, needs) not in repositories:
+                    repositories[where, needs] = await self._repository(where, needs, strict=not analysis.runs_clean)
+                found += [Unmet(part, problem, of_git=True) for problem in repositories[where, needs]]
+        return found
 
-    async def _of_git(self, analysis: Analysis, cwd: str) -> list[str]:
-        """What is wrong with the repositories; in a line that does more than read, git runs without our settings."""
-        strict = not analysis.runs_clean
-        folders = git_folders(analysis, cwd).items()
-        return [
-            problem for folder, needs in folders for problem in await self._repository(folder, needs, strict=strict)
-        ]
+    async def _problems(self, need: Requirement, segment: Segment, cwd: str, given: Mapping[str, str]) -> list[str]:
+        """Why a precondition does not hold in an environment with these variables of the user."""
+        if need.name == PLAIN_NAMES.name:
+            return await asyncio.to_thread(odd_names, segment, cwd, self._services.home)
+        if need.name in BY_ENVIRONMENT:
+            wrong = [name for name in BY_ENVIRONMENT[need.name] if name in given]
+            return [f"{name} is set, and the line does more than read" for name in wrong]
+        return [] if need.name == BY_DECISION or need.of_git else [need.check]
 
     def _own_programs(self, segment: Segment, given: Mapping[str, str], *, clean: bool) -> list[str]:
         """Names a program that the search path finds in the project, unless the user works in the home folder."""
-        home = self._services.home
-        inside = tuple(f"{top}/" for top in self._services.working_dirs() if not f"{home}/".startswith(f"{top}/"))
-        path = clean_environment(given, ())["PATH"] if clean or not given.get("PATH") else given["PATH"]
-        for name in segment.names:
-            for entry in path.split(":"):
-                if not entry.startswith("/"):
-                    return [f"PATH has the relative folder {entry!r}, and the line does more than read"]
-                found = os.path.join(entry, name)  # noqa: PTH118
-                if os.access(found, os.X_OK):
-                    if os.path.realpath(found).startswith(inside):
-                        return [f"{name} is a program of the project itself: {found}"]
-                    break
-        return []
+        path, folders = given.get("PATH", ""), project_folders(self._services.working_dirs(), self._services.home)
+        if found := own_program(segment.names, path, folders):
+            return [f"{segment.name} is a program of the project itself: {found}"]
+        relative = [] if clean or not segment.argv else [each for each in path.split(":") if not each.startswith("/")]
+        return [f"PATH has the relative folder {relative[0]!r}, and the line does more than read"] if relative else []
 
     async def _repository(self, folder: str | None, needs: tuple[Requirement, ...], *, strict: bool) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        given = with_hook_exports(self._services.env)
-        env = {**clean_environment(given, dict.fromkeys((*needs, *FOR_CHECKS))), "LC_ALL": "C"}
-        return await RepositoryCheck(self._services.working_dirs(), env, needs, strict=strict).problems(folder)
+        given, roots = with_hook_exports(self._services.env), self._services.working_dirs()
+        wanted = dict.fromkeys((*needs, *FOR_CHECKS))
+        env = {**clean_environment(given, wanted, project_folders(roots, self._services.home)), "LC_ALL": "C"}
+        return await RepositoryCheck(roots, env, needs, strict=strict).problems(folder)
 
 
-def reading(analysis: Analysis) -> list[Segment]:
-    """The commands of a line that need no rule because they only read."""
+def reading(analysis: Analysis) -> list[tuple[int, Segment]]:
+    """The commands of a line that need no rule because they only read, each with its place."""
     if analysis.problems:
         return []
-    return [each for each in analysis.segments if each.verdict is CommandVerdict.READ_ONLY or each.only_redirects]
+    found = enumerate(analysis.segments)
+    return [(at, each) for at, each in found if each.verdict is CommandVerdict.READ_ONLY or each.only_redirects]
 
 
-def git_folders(analysis: Analysis, cwd: str) -> dict[str | None, tuple[Requirement, ...]]:
-    """The folders where git would work, with all preconditions of the line, since its settings are shared."""
-    segments = [segment for segment in reading(analysis) if any(need.of_git for need in segment.requires)]
-    needs = tuple(dict.fromkeys(need for segment in segments for need in segment.requires if need.of_git))
-    folders = [
-        folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
-        for segment in segments
-        for folder in segment.cwds
-    ]
-    return dict.fromkeys(folders, needs)
+def git_needs(analysis: Analysis) -> tuple[Requirement, ...]:
+    """All preconditions about repositories, since the settings of git are shared by the line."""
+    needs = [need for _, segment in reading(analysis) for need in segment.requires if need.of_git]
+    return tuple(dict.fromkeys(needs))
 
 
 def odd_names(segment: Segment, cwd: str, home: str) -> list[str]:
