@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail.builtin.read.tool import Read
-from handrail.cli.permissions.calls import tool_called
+from handrail.cli.permissions.calls import KnownTools
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
@@ -32,6 +32,7 @@ from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.session.services import default_services
+from handrail.session.tools import builtin_loaders
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision
@@ -154,7 +155,7 @@ def report(name: str, use: ToolUse, few: Policy, many: Policy) -> None:
     def deciding(case: Case) -> Callable[[], object]:
         return lambda: decide(case)
 
-    request = CallRequest.hypothetical(use, tool_called(use.name), RunContext(Path(few.cwd)))
+    request = CallRequest.hypothetical(use, KnownTools(builtin_loaders({})).get(use.name), RunContext(Path(few.cwd)))
     small = median(deciding(make_case(use, few, LOOKUP, facts_of(request, NOTHING_SAID))))
     large = median(deciding(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))
     whole = median(lambda: decide(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))

@@ -87,7 +87,7 @@ def main() -> None:
 
         def tool(name: str, raw: Json) -> Callable[[], object]:
             def call() -> str:
-                outcome = runner.run(call_tool(name, raw, root, env=env, flags=NO_FILES, on_warning=print))
+                outcome = runner.run(call_tool(name, raw, root, env=env, flags=NO_FILES, on_warning=print)).outcome
                 assert not outcome.result.is_error, outcome.result.text
                 return outcome.result.text
 

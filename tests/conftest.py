@@ -41,6 +41,7 @@ settings.load_profile("fast")
 assert engine.MAX_SHRINKING_SECONDS, "Hypothesis bounds shrinking by another name now"
 engine.MAX_SHRINKING_SECONDS = 20
 
+os.environ["HANDRAIL_MCP_WAIT_MS"] = "60000"  # on a busy machine a server may need longer than people would wait
 # behind all others, so that nothing else of the environment is found before what the system has
 os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)))
 

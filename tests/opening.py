@@ -15,13 +15,12 @@ from handrail.dispatch.schedule import Scheduling
 from handrail.loop.compaction.plan import Compact
 from handrail.loop.limits import NO_LIMITS
 from handrail.loop.run_config import ChooseAnswer, RequestOptions
-from handrail.session.agent import SYSTEM_PROMPT
+from handrail.session.agent import SELDOM_DEFERRED, SYSTEM_PROMPT
 from handrail.session.arguments import (
     check_builtin_tools,
     check_hooks,
     check_output,
     check_tools,
-    default_deferral,
     split_model,
 )
 from handrail.session.conversation import resume_transcript
@@ -70,9 +69,7 @@ def open_agent(
         request=request,
         limits=limits,
         prompt=PromptOptions(SYSTEM_PROMPT if system_prompt is None else system_prompt, context=False),
-        tools=ToolOptions(
-            custom, check_builtin_tools(builtin_tools), deferral or default_deferral(custom), agents=agents or {}
-        ),
+        tools=ToolOptions(custom, check_builtin_tools(builtin_tools), deferral or SELDOM_DEFERRED, agents=agents or {}),
         flags=flags,
         transcript=transcript,
         output=check_output(output),

@@ -28,6 +28,7 @@ An exception that is raised and caught within one module is named `_LikeThisErro
         CassetteMissError    a request that was not recorded
       SessionError         a session cannot be found, read or written
       McpError             an MCP server cannot be reached, or its answer makes no sense
+      FlagError            the flags of a command cannot be used
       ClosedError          the other side of a stream has gone
       ControlError         a question over the wire has no answer
 """
@@ -155,6 +156,14 @@ class SessionError(HandrailError):
 
 class McpError(HandrailError):
     """A server cannot be reached, answered with an error, or said what makes no sense."""
+
+
+class FlagError(HandrailError):
+    """The flags of a command cannot be used. `usage` shows how the command is written."""
+
+    def __init__(self, message: str, usage: str) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class ClosedError(HandrailError):

@@ -26,6 +26,7 @@ def test_a_file_defines_an_agent() -> None:
         "Reviews a diff",
         "You review code.",
         ("Read", "Grep", "Bash(git diff *, --stat)"),
+        model="inherit",
         max_turns=4,
         source="reviewer.md",
     )
@@ -116,6 +117,9 @@ def test_every_text_has_a_head_and_a_body(text: str) -> None:
         (("*",), (), "Write", True),
         (("*",), ("Write",), "Write", False),
         ((), (), "Read", False),
+        (None, ("bash",), "Bash", False),
+        (None, ("Shell(rm *)",), "Bash", False),
+        (None, ("deploy",), "Bash", True),
     ],
 )
 def test_tools_of_an_agent_are_named_one_by_one_or_by_server(

@@ -214,6 +214,30 @@ def test_a_text_that_occurs_several_times_is_an_error_with_the_lines(tool: Edit,
             "accents are composed differently: from column 4 the file has 'e\\u0301 = 1', old_string '\\xe9 = 1'",
             id="composition",
         ),
+        pytest.param(
+            "def total(prices, discount=0.25, currency='EUR', rounding=None):\n    pass\n",
+            "discount=0.2, currency",
+            "line 1: from column 31 the file has '5, currenc', old_string ', currency'",
+            id="a part of a line",
+        ),
+        pytest.param(
+            "x" * 500 + "; const answer = compute(6, 7); " + "y" * 500 + "\n",
+            "const answer=compute(6,7)",
+            "line 1: blanks differ: from column 515 the file has ' = compute(6, 7)', old_string '=compute(6,7)'",
+            id="blanks in a part of a long line",
+        ),
+        pytest.param(
+            "if (done) { return first(value);\n}\n",
+            "retrun first",
+            "line 1: from column 16 the file has 'urn first', old_string 'run first'",
+            id="a slip in a part of a line",
+        ),
+        pytest.param(
+            "f(a, b) {\n  total = 1;\n} // end\n",
+            "b) {\n  total = 2;\n}",
+            "line 2: from column 11 the file has '1;', old_string '2;'",
+            id="parts of the first and the last line",
+        ),
     ],
 )
 def test_a_text_that_is_not_there_is_an_error_with_the_nearest_block_and_what_differs(
@@ -233,8 +257,11 @@ def test_a_text_that_is_not_there_is_an_error_with_the_nearest_block_and_what_di
 def test_a_text_that_is_like_nothing_in_the_file_is_said_to_be_missing(tool: Edit, ctx: ToolContext) -> None:
     put(ctx, "one\ntwo\n")
 
-    with pytest.raises(ToolError, match=r"^old_string does not occur in 'f'\. Read the file again\.$"):
+    with pytest.raises(ToolError, match=r"^old_string does not occur in 'f', and nothing like it does\."):
         edit(tool, ctx, "something else altogether", "new")
+    put(ctx, "")
+    with pytest.raises(ToolError, match=r"^old_string does not occur in 'f': the file is empty\."):
+        edit(tool, ctx, "one", "new")
 
 
 @pytest.mark.proves("J10")
@@ -426,7 +453,7 @@ def test_a_change_can_be_undone(tool: Edit, ctx: ToolContext, tmp_path: Path) ->
     path = put(ctx, b"a\r\n\xff\n")
     edit(tool, ctx, "a", "b")
 
-    go_back(next((tmp_path / "state" / "undo").iterdir()), 1)
+    go_back(next((tmp_path / "state" / "undo").glob("[!.]*")), 1)
 
     assert path.read_bytes() == b"a\r\n\xff\n"
 
@@ -470,7 +497,7 @@ def test_a_miss_in_a_large_file_looks_at_a_bounded_part(
     monkeypatch.setattr("handrail.files.nearest_block.MAX_LOOKED", 100)
     put(ctx, "x = 1\n" * 100 + "the place  to change\n")
 
-    with pytest.raises(ToolError, match=r"Read the file again\.$"):
+    with pytest.raises(ToolError, match="nothing like it does"):
         edit(tool, ctx, "the place to change", "new")
 
 

@@ -29,7 +29,7 @@ from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
 
-AUTO = Deferral(mode="auto")
+ON = Deferral(mode="on")
 EVERY = Environment(features=DEFAULT_FEATURES, variables={"HANDRAIL_REPL": "1"})
 MAX_SENT_BYTES = 15_000
 
@@ -40,7 +40,7 @@ def everything() -> Pool:
         replace(entry, when=lambda _environment: True)
         for entry in base_tools(lambda: catalog, lambda: default_services({}))
     )
-    catalog = Catalog(Ingredients(entries=entries, environment=EVERY, deferral=AUTO))
+    catalog = Catalog(Ingredients(entries=entries, environment=EVERY, deferral=ON))
     return catalog.pool
 
 

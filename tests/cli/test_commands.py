@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from tests.forked import program, unmeasured
 
-from handrail.cli.tools import table
-
 LIGHT = {"handrail", "handrail.__main__", "importlib", "typing"}
 
 
@@ -58,8 +56,8 @@ def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
     ran = handrail(cwd=tmp_path)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("usage: handrail -p PROMPT")
-    assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+    assert ran.stderr.startswith('usage: handrail "PROMPT" [flags]')
+    assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
 
 
 def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
@@ -94,26 +92,36 @@ def test_importing_handrail_loads_no_dependency_and_opens_nothing(tmp_path: Path
     assert ran.stdout.splitlines() == ["['handrail']", "[]"]
 
 
-def test_the_tools_are_listed_with_their_flags(tmp_path: Path) -> None:
-    ran = handrail("tools", cwd=tmp_path)
+def test_the_tools_are_listed_as_a_run_offers_them(tmp_path: Path) -> None:
+    ran = handrail("tools", cwd=tmp_path, environment={"PATH": "/nowhere"})
 
     assert ran.returncode == 0
-    rows = [line.split()[:2] for line in ran.stdout.splitlines()]
-    assert rows[0] == ["name", "read-only"]
-    assert [row for row in rows if row[0] in {"Bash", "Edit", "Read", "ToolSearch", "Write"}] == [
+    sections = {block.partition("\n")[0]: block.partition("\n")[2] for block in ran.stdout.split("\n\n")}
+    offered, searched, held = sections.values()
+    assert next(iter(sections)) == "offered with every request"
+    assert [line.split()[:2] for line in offered.splitlines() if line.split()[0] in {"Bash", "Edit", "Read"}] == [
         ["Bash", "depends"],
-        ["Edit", "no"],
-        ["Read", "yes"],
-        ["ToolSearch", "yes"],
-        ["Write", "no"],
+        ["Edit", "changes"],
+        ["Read", "reads"],
     ]
+    assert "  NotebookEdit  changes  Replace, insert or delete one cell" in searched
+    assert "  PowerShell  it needs the program pwsh\n" in held
 
 
-def test_in_a_terminal_the_list_of_tools_has_one_line_for_each() -> None:
-    row = {"name": "Read", "read_only": True, "runs": "alone", "loaded": "always", "description": "Read a file: text"}
+def test_what_rules_mode_and_flags_hold_back_is_listed_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / ".handrail").mkdir()
+    (tmp_path / ".handrail" / "settings.json").write_text('{"permissions": {"deny": ["Bash"]}}')
 
-    assert table([row], 40).splitlines()[1] == "Read  yes        alone  always  Read a f"
-    assert table([row]).endswith("Read a file: text")
+    def held(*flags: str) -> dict[str, str]:
+        rows = json.loads(handrail("tools", "--json", *flags, cwd=tmp_path).stdout)
+        return {row["name"]: row["why"] for row in rows if row["loaded"] == "never"}
+
+    assert held()["Bash"] == "denied by project settings .handrail/settings.json:1: Bash"
+    assert held("--permission-mode", "plan")["Edit"] == "plan mode offers only tools that read"
+    named = held("--tools", "Read,Bash")
+    assert named["Glob"] == "--tools does not name it"
+    assert named["Bash"].startswith("denied by project settings")
+    assert "Read" not in named
 
 
 def test_the_tools_are_listed_for_programs(tmp_path: Path) -> None:
@@ -176,7 +184,7 @@ def test_a_call_hands_programs_the_data_of_its_result_whatever_the_file_holds(tm
         ),
         pytest.param(["call", "Read", '{"file_path": ".env"}'], 3, "may hold secrets", id="a secret"),
         pytest.param(["call", "Read"], 2, "required: JSON", id="a missing argument"),
-        pytest.param(["nonsense"], 2, "invalid choice", id="an unknown command"),
+        pytest.param(["nonsense"], 2, "there is no command 'nonsense'", id="an unknown command"),
         pytest.param([], 2, "COMMAND", id="no command"),
     ],
 )

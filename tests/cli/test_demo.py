@@ -105,7 +105,7 @@ def test_the_shipped_cassette_is_the_one_that_the_script_writes() -> None:
     assert written == (ROOT / "src/handrail/cli" / CASSETTE).read_bytes()
 
 
-def test_it_searches_and_reads_while_the_model_talks_and_changes_things_afterwards(shown: str) -> None:
+def test_it_searches_reads_and_changes_things_while_the_model_talks(shown: str) -> None:
     turns: list[list[tuple[str, str]]] = []
     for label, note in rows(shown):
         turns += [[]] if label == "model" else []
@@ -113,7 +113,8 @@ def test_it_searches_and_reads_while_the_model_talks_and_changes_things_afterwar
 
     assert [turn[0] for turn in turns] == [("model", "streaming")] * 4
     assert turns[0][1:] == [*((label, "early") for label in READS), ("Bash python -m unittest", "error")]
-    assert turns[1][1:] == [(label, "") for label in CHANGES]
+    assert [label for label, _ in turns[1][1:]] == list(CHANGES)
+    assert turns[1][1] == (CHANGES[0], "early")  # the other one may come with the last byte of the answer
     assert turns[2][1:] == [("Bash git status --short", "early"), (DANGEROUS, "denied")]
     assert turns[3][1:] == []
 
@@ -177,7 +178,7 @@ def test_the_pictures_in_the_documentation_are_what_one_sees(shown: str, page: s
 
 def steady(line: str) -> str:
     """A line without what differs from run to run: times, bars, numbers of lines."""
-    return " ".join(re.sub(r"[▒█·]+|\d+ ms|\(\+\d+ lines\)", " ", line).split())
+    return " ".join(re.sub(r"[▒█·]+|\d+ ms(?: early)?|\(\+\d+ lines\)", " ", line).split())
 
 
 @pytest.mark.parametrize(("encoding", "drawn"), [("utf-8", "▒▒·█"), ("ascii", "==.#"), ("latin-1", "==.#")])

@@ -1,5 +1,6 @@
 """`handrail doctor`, as a person runs it."""
 
+import asyncio
 import json
 import os
 import stat
@@ -15,14 +16,25 @@ from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.cli import doctor
 from handrail.cli.doctor import Here, State, findings
 from handrail.config.trust import TrustStore
+from handrail.conversation.blocks import Text
 from handrail.processes.sandbox.choose import Method, MethodTrial
+from handrail.testing.model_server import ModelServer, Reply
+
+SERVER = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+"""A model without a key, so that having none is no problem here."""
 
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [program(), "doctor", *arguments],
         cwd=cwd,
-        env={**os.environ, "HOME": str(cwd / "home"), "HANDRAIL_STATE_DIR": str(cwd / "state"), **environment},
+        env={
+            **os.environ,
+            "HOME": str(cwd / "home"),
+            **SERVER,
+            "HANDRAIL_STATE_DIR": str(cwd / "state"),
+            **environment,
+        },
         capture_output=True,
         text=True,
         timeout=60,
@@ -31,7 +43,7 @@ def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedP
 
 
 def here(folder: Path, **changes: Any) -> Here:
-    variables = {"PATH": os.environ["PATH"], "HANDRAIL_STATE_DIR": str(folder / "state")}
+    variables = {"PATH": os.environ["PATH"], "HANDRAIL_STATE_DIR": str(folder / "state"), **SERVER}
     return Here(**{"variables": variables, "cwd": folder, "home": folder / "home", **changes})
 
 
@@ -166,8 +178,55 @@ def test_the_model_that_would_be_asked_is_named(
 
     [found] = doctor.model(here(tmp_path, variables={"HANDRAIL_STATE_DIR": str(tmp_path / "state"), **variables}))
 
-    assert (found.name, found.state) == (name, State.OFF if name == "none" else State.OK)
+    assert (found.name, found.state) == (name, State.PROBLEM if name == "none" else State.OK)
     assert said in found.text
+
+
+def test_protection_is_claimed_only_where_it_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = MethodTrial(Method.BUBBLEWRAP, True, "tried")
+    monkeypatch.setattr(doctor, "best", lambda: found)
+    monkeypatch.setattr(doctor, "try_methods", lambda: (found,))
+
+    def protection() -> tuple[State, str]:
+        return next((each.state, each.text) for each in doctor.sandbox(here(tmp_path)) if each.name == "protection")
+
+    assert protection()[0] is State.OFF
+    assert protection()[1].startswith("None now. If it were in use: Commands write only to")
+    write(tmp_path / "home", '{"sandbox": {"enabled": true}}')
+    assert protection()[0] is State.OK
+
+
+def test_every_optional_part_says_what_is_off_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "pypdfium2" else object())
+
+    found = {each.name: (each.state, each.text) for each in doctor.packages(here(tmp_path))}
+
+    assert {name: state for name, (state, _) in found.items()} == {
+        "images": State.OK,
+        "pdf": State.OFF,
+        "encodings": State.OK,
+        "testing": State.OK,
+    }
+    assert found["pdf"][1].endswith("reading the pages of PDF files. Install it with: pip install 'handrail[pdf]'")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("reply", "code", "said"),
+    [
+        (Reply((Text("pong"),)), 0, "ping      answered 'pong' after"),
+        (Reply(status=401, error="no such key"), 1, "no such key"),
+    ],
+)
+async def test_the_model_can_be_asked(tmp_path: Path, reply: Reply, code: int, said: str) -> None:
+    async with ModelServer([reply]) as server:
+        url = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_MODEL": "my-model"}
+        done = await asyncio.to_thread(run, "--ping", cwd=tmp_path, **url)
+
+    assert (done.returncode, done.stderr) == (code, "")
+    assert f"my-model  anthropic at {server.url}, with no key\n" in done.stdout
+    assert said in done.stdout
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

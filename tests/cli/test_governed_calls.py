@@ -142,3 +142,34 @@ def test_a_misspelt_family_of_tools_is_warned_about(place: Place) -> None:
 
     assert "HANDRAIL_FEATURES names 'backgroud'" in place.warnings
     assert "Known: agents, background, task-list." in place.warnings
+
+
+def test_edit_and_write_read_the_file_first_and_say_so(place: Place) -> None:
+    (place.project / "a.txt").write_text("one\ntwo\n")
+    accept = ("--permission-mode", "acceptEdits")
+
+    edited = place.call("Edit", *accept, file_path="a.txt", old_string="two", new_string="three")
+    written = place.call("Write", *accept, file_path="a.txt", content="four\n")
+    made = place.call("Write", *accept, file_path="b.txt", content="new\n")
+
+    assert [each["status"] for each in (edited, written, made)] == ["ok", "ok", "ok"]
+    assert (edited["read"]["tool"], edited["read"]["status"]) == ("Read", "ok")
+    assert "read" not in made
+    assert (place.project / "a.txt").read_text() == "four\n"
+    assert sorted(entry["tool"] for entry in place.audited()) == ["Edit", "Read", "Read", "Write", "Write"]
+
+
+def test_a_file_that_may_not_be_read_is_not_changed_by_a_call(place: Place) -> None:
+    (place.project / "a.txt").write_text("one\n")
+
+    refused = place.call(
+        "Edit",
+        "--allowedTools=Edit",
+        "--disallowedTools=Read(a.txt)",
+        file_path="a.txt",
+        old_string="one",
+        new_string="x",
+    )
+
+    assert (refused["tool"], refused["status"], refused["read"]["status"]) == ("Read", "denied", "denied")
+    assert (place.project / "a.txt").read_text() == "one\n"

@@ -1,5 +1,6 @@
 """`handrail permissions`: explain, test, lint and simulate, by the same code path as real decisions."""
 
+import asyncio
 import io
 import json
 import subprocess
@@ -17,6 +18,7 @@ from handrail.cli.main import run
 from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.permissions.facts import NOTHING_SAID, Evidence
+from handrail.processes.sandbox.choose import Method, MethodTrial
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 from handrail.tools.request import CallRequest
 from handrail.transcripts.store import TranscriptStore
@@ -146,6 +148,17 @@ def test_a_call_can_be_written_like_a_rule(
         (("explain", "Bash", "[]"), "an object is needed"),
         (("explain", "Bash(ls"), "the bracket is not closed"),
         (("explain", "Sleep(3)"), "brackets of Sleep is not known"),
+        (
+            ("explain", "Bash"),
+            "The required field 'command' is missing. Give its input as JSON: '{\"command\": ...}', or",
+        ),
+        (("explain", "Sleep"), "this is no call of Sleep: The required field 'seconds' is missing."),
+        (("explain", "Bash", '{"comand": "ls"}'), "The field 'comand' is unexpected. Did you mean 'command'?"),
+        (("explain", "Bash", '{"command": 5}'), "The field 'command' is wrong"),
+        (("explain", "Write", '{"content": "x"}'), "The required field 'file_path' is missing"),
+        (("explain", "bash(ls)"), "there is no tool 'bash'. Names keep their case: Bash."),
+        (("explain", "Raed", "{}"), "there is no tool 'Raed'. Did you mean 'Read'?"),
+        (("explain", "Frobnicate", "{}"), "there is no tool 'Frobnicate'. `handrail tools` lists them."),
         (("explain", "Bash", "{}", "--mode", "brave"), "there is no mode 'brave'"),
         (("explain", "Bash", "{}", "--permission-mode", "brave"), "there is no mode 'brave'"),
         (("explain", "Bash", "{}", "--cwd", "nowhere"), "--cwd: 'nowhere' is not a folder"),
@@ -163,8 +176,7 @@ def test_what_cannot_be_read_is_a_usage_error_with_the_reason(
 
 def test_an_installed_tool_is_asked_about_itself(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert explained(capsys, "Sleep", '{"seconds": 1}')["decision"] == "allow"
-    assert explained(capsys, "Sleep", '{"second": 1}')["decision"] == "ask"
-    assert explained(capsys, "NotThere", "{}")["decision"] == "ask"
+    assert explained(capsys, "mcp__db__query", "{}")["decision"] == "ask"  # its server may come later
 
 
 def test_more_working_folders_can_be_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,6 +242,8 @@ def test_json_tells_everything_about_each_example(project: Path, capsys: pytest.
             {"rule": "Bash(git *)", "kind": "ask", "source": source},
             {"rule": "Bash", "kind": "allow", "source": source},
         ],
+        "hooks": [],
+        "sandbox": None,
         "reason": "the rule Bash(git push *) matches",
     }
 
@@ -260,6 +274,11 @@ def test_an_example_brings_its_own_surroundings(project: Path, capsys: pytest.Ca
         ("{", "this is not JSON"),
         ("[]", "this is not an object"),
         ('{"tool": "Bash", "expect": "ask"}', "tool must be a name and input an object"),
+        ('{"tool": "bash", "input": {}, "expect": "ask"}', "there is no tool 'bash'. Names keep their case: Bash."),
+        (
+            '{"tool": "Bash", "input": {"comand": "ls"}, "expect": "ask"}',
+            "this is no call of Bash: The required field 'command' is missing. The field 'comand' is unexpected.",
+        ),
         ('{"tool": "Bash", "input": {}, "expect": "maybe"}', "expect is 'maybe'"),
         ('{"tool": "Bash", "input": {}, "expect": []}', "expect is []"),
         ('{"tool": "Bash", "input": {}, "expect": "ask", "mode": "x"}', "there is no mode 'x'"),
@@ -343,6 +362,132 @@ def test_nothing_is_executed(project: Path, capsys: pytest.CaptureFixture[str]) 
     assert not (project / "ran").exists()
 
 
+# hooks and sandbox
+
+
+GUARD = """\
+say() { echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", '"$1"'}}'; }
+read -r call
+case $call in
+*push*) echo 'ask Ann first' >&2; exit 2 ;;
+*deploy*) say '"permissionDecision": "allow"' ;;
+*rewrite*) say '"updatedInput": {"command": "rm x"}' ;;
+esac
+"""
+AGREES = '{"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}'
+
+
+def guarded(folder: Path, **more: Any) -> str:
+    (folder / "guard.sh").write_text(GUARD)
+    command = {"type": "command", "command": f"sh {folder}/guard.sh"}
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{**command, "if": "Bash(git *)"}, command]}]}
+    file = folder / "guarded.json"
+    file.write_text(json.dumps({**SETTINGS, "hooks": {**hooks, **more}}))
+    return str(file)
+
+
+def test_explain_names_the_hooks_and_asks_them_only_when_told_to(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = guarded(project)
+    call = ("Bash(git push)", "--settings", settings)
+
+    told = explained(capsys, *call)
+    answered = explained(capsys, *call, "--run-hooks")
+    text = printed(capsys, "explain", *call)[1]
+
+    assert (told["decision"], told["hooks"]["asked"]) == ("ask", False)
+    assert [each["event"] for each in told["hooks"]["matching"]] == ["PreToolUse"]  # of two equal ones, one is asked
+    assert told["hooks"]["matching"][0]["hook"] == f"sh {project}/guard.sh"
+    assert "hooks.PreToolUse[0].hooks[" in told["hooks"]["matching"][0]["source"]
+    assert "1 hook would be asked first and may decide otherwise; --run-hooks asks now" in text
+    assert (answered["decision"], answered["layer"]) == ("deny", "hooks")
+    assert answered["reason"].endswith("objects: ask Ann first")
+    assert explained(capsys, "Bash(deploy)", "--settings", settings, "--run-hooks")["decision"] == "allow"
+    assert explained(capsys, "Read(a.txt)", "--settings", settings)["hooks"]["matching"] == []
+
+
+def test_an_input_that_a_hook_rewrites_is_what_is_decided(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = explained(capsys, "Bash(rewrite)", "--settings", guarded(project), "--run-hooks")
+
+    assert (told["decision"], told["input"]) == ("deny", {"command": "rm x"})
+    assert told["rule"].endswith(": Bash(rm *)")
+
+
+def test_a_hook_that_answers_questions_is_asked_about_questions_only(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agreeing = {"type": "command", "command": f"echo '{AGREES}'"}
+    settings = guarded(project, PermissionRequest=[{"hooks": [agreeing]}])
+
+    asked = explained(capsys, "Bash(make all)", "--settings", settings)
+    agreed = explained(capsys, "Bash(make all)", "--settings", settings, "--run-hooks")
+    denied = explained(capsys, "Bash(rm x)", "--settings", settings, "--run-hooks")
+
+    assert [each["event"] for each in asked["hooks"]["matching"]] == ["PreToolUse", "PermissionRequest"]
+    assert (agreed["decision"], agreed["reason"]) == ("allow", "a hook agreed")
+    assert [each["decides"] for each in agreed["opinions"] if each["says"]] == [False, True]
+    assert (denied["decision"], [each["event"] for each in denied["hooks"]["matching"]]) == ("deny", ["PreToolUse"])
+
+
+def test_examples_and_recorded_calls_can_be_put_to_the_hooks_too(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ("--settings", guarded(project))
+    file = examples(project, bash("git push", "ask"), bash("deploy", "ask"), {**bash("a", "ask"), "tool": "Bash"})
+    log = asyncio.run(log_of(project))
+
+    assert printed(capsys, "test", file, *settings) == (
+        0,
+        "3 of 3 as expected; hooks would be asked about 3 of them, which --run-hooks does\n",
+    )
+    code, text = printed(capsys, "test", file, *settings, "--run-hooks")
+    assert (code, text.splitlines()[-1]) == (1, "1 of 3 as expected")
+    then = json.loads(printed(capsys, "simulate", "--json", "--audit", log, *settings)[1])
+    now = json.loads(printed(capsys, "simulate", "--json", "--audit", log, *settings, "--run-hooks")[1])
+    assert then["hooks"] == {"asked": False, "calls": 7}
+    changed = [(each["input"].get("command"), each["after"]) for each in now["changed"]]
+    assert ("git push", "deny") in changed
+    assert ("git push", "deny") not in [(each["input"].get("command"), each["after"]) for each in then["changed"]]
+
+
+SANDBOXED = {"sandbox": {"enabled": True}, "permissions": {"deny": ["Bash(rm *)"]}}
+
+
+@pytest.fixture
+def working_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose sandbox works, as far as questions about calls go."""
+    trial = MethodTrial(Method.LANDLOCK, True, "tried")
+    monkeypatch.setattr("handrail.processes.sandbox.confine.best", lambda: trial)
+
+
+@pytest.mark.usefixtures("working_sandbox")
+def test_what_would_run_in_the_sandbox_unasked_is_told_by_all_three(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside = ("--settings", json.dumps(SANDBOXED))
+    excluded = json.dumps({"sandbox": {"enabled": True, "excludedCommands": ["make"]}})
+
+    told = explained(capsys, "Bash(make all)", *inside)
+    assert (told["decision"], told["reason"]) == ("allow", "it runs in the sandbox")
+    assert told["sandbox"] == {"where": "inside", "unasked": True, "reason": ""}
+    assert (
+        "sandbox\n  the command would run inside, which needs no consent"
+        in printed(capsys, "explain", "Bash(make all)", *inside)[1]
+    )
+    assert explained(capsys, "Bash(rm x)", *inside)["decision"] == "deny"
+    outside = explained(capsys, "Bash(make all)", "--settings", excluded)
+    assert (outside["decision"], outside["sandbox"]["where"]) == ("ask", "outside")
+    assert explained(capsys, "Read(a.txt)", *inside)["sandbox"] is None
+
+    file = examples(project, bash("make all", "allow"), bash("rm x", "deny"))
+    assert printed(capsys, "test", file, *inside) == (0, "2 of 2 as expected\n")
+    assert printed(capsys, "test", file)[0] == 1
+
+    report = json.loads(printed(capsys, "simulate", "--json", "--audit", asyncio.run(log_of(project)), *inside)[1])
+    assert (report["prompts"]["after"], report["inside_sandbox"]) == (0, 7)
+
+
 # lint
 
 
@@ -401,9 +546,8 @@ async def log_of(folder: Path) -> str:
     return str(audit.file)
 
 
-@pytest.mark.anyio
-async def test_the_same_policy_changes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = await log_of(project)
+def test_the_same_policy_changes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = asyncio.run(log_of(project))
     code, text = printed(
         capsys, "simulate", "--audit", log, "--settings", '{"permissions": {"allow": ["Bash(make *)"]}}'
     )
@@ -419,9 +563,8 @@ async def test_the_same_policy_changes_nothing(project: Path, capsys: pytest.Cap
     ]
 
 
-@pytest.mark.anyio
-async def test_another_policy_shows_what_would_change(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = await log_of(project)
+def test_another_policy_shows_what_would_change(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = asyncio.run(log_of(project))
     other = {"permissions": {"allow": ["Bash(npm run *)"], "deny": ["Bash(git push *)", "Edit(a.txt)"]}}
     code, text = printed(capsys, "simulate", "--json", "--audit", log, "--settings", json.dumps(other))
     told = json.loads(text)
@@ -440,16 +583,19 @@ async def test_another_policy_shows_what_would_change(project: Path, capsys: pyt
     assert told["proposal"] == {"rules": [], "prompts_saved": 0}
 
 
-@pytest.mark.anyio
-async def test_no_rule_is_proposed_that_would_let_pass_what_somebody_refused(
+def test_no_rule_is_proposed_that_would_let_pass_what_somebody_refused(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    person = Someone()
     audit = Audit(project / "audit", build_redactor({}))
-    desk = Desk(project, handler=person, audit=audit)
-    for command, answer in (("npm run a", Allow()), ("npm run a --force", Deny()), ("make x", Allow())):
-        person.now(answer)
-        await desk.bash(command)
+
+    async def ask() -> None:
+        person = Someone()
+        desk = Desk(project, handler=person, audit=audit)
+        for command, answer in (("npm run a", Allow()), ("npm run a --force", Deny()), ("make x", Allow())):
+            person.now(answer)
+            await desk.bash(command)
+
+    asyncio.run(ask())
     told = json.loads(printed(capsys, "simulate", "--json", "--audit", str(audit.file))[1])
 
     assert told["proposal"] == {"rules": ["Bash(make x *)"], "prompts_saved": 1}
@@ -525,20 +671,23 @@ def test_the_calls_of_a_session_are_decided_again(
     assert run(["permissions", "simulate", "--session", "unheard-of"]) == 2
 
 
-@pytest.mark.anyio
-async def test_what_the_audit_log_knows_of_a_sessions_calls_counts(
+def test_what_the_audit_log_knows_of_a_sessions_calls_counts(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(project / "state"))
     session_in(project / "state", project, "mine")
-    person = Someone()
     audit = Audit(project / "state" / "audit", build_redactor({}), session="mine")
-    desk = Desk(project, handler=person, audit=audit)
-    person.now(Allow())
-    request = desk.request(Bash(), command="npm run build")
-    use = replace(request.use, id="c1")
-    made = CallRequest.of(use, request.tool, request.args, request.ctx.replace(use=use))
-    await desk.gate.decide(made, NOTHING_SAID)
+
+    async def ask() -> None:
+        person = Someone()
+        desk = Desk(project, handler=person, audit=audit)
+        person.now(Allow())
+        request = desk.request(Bash(), command="npm run build")
+        use = replace(request.use, id="c1")
+        made = CallRequest.of(use, request.tool, request.args, request.ctx.replace(use=use))
+        await desk.gate.decide(made, NOTHING_SAID)
+
+    asyncio.run(ask())
 
     told = json.loads(printed(capsys, "simulate", "--session", "mine", "--json")[1])
 

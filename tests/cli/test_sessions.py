@@ -246,5 +246,4 @@ def test_a_run_that_cannot_go_on_says_why_and_leaves_nothing(
 
 
 def test_a_resume_without_an_id_is_a_slip(store: TranscriptStore) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        run(["-p", "hello", "--resume="])
+    assert run(["-p", "hello", "--resume="]) == 2

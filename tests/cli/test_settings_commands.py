@@ -128,14 +128,18 @@ def test_a_folder_is_trusted_listed_and_forgotten(project: Path, env: dict[str, 
     before = handrail(*call, cwd=project, environment=env)
     once = handrail(*call, "--trust", cwd=project, environment=env)
     shown = handrail("trust", "--show", cwd=project, environment=env)
-    trusted = handrail("trust", cwd=project, environment=env)
+    unasked = handrail("trust", cwd=project, environment=env)
+    trusted = handrail("trust", "--yes", cwd=project, environment=env)
     after = handrail(*call, cwd=project, environment=env)
     listed = handrail("trust", "--list", "--json", cwd=project, environment=env)
 
     assert (before.returncode, once.returncode, after.returncode) == (3, 0, 0)
     assert "this folder is not trusted, so 1 of its settings does not count: permissions.allow" in before.stderr
     assert (once.stderr, after.stderr) == ("", "")
-    assert "is untrusted. It brings:\n  permissions.allow: Read(//etc/hostname)" in shown.stdout
+    where = "(.handrail/settings.json:4)"
+    assert f"is untrusted. It brings:\n  permissions.allow: Read(//etc/hostname)  {where}\n" in shown.stdout
+    assert (unasked.returncode, unasked.stdout) == (2, "")
+    assert unasked.stderr.endswith("handrail trust --show. Then say so with: handrail trust --yes.\n")
     assert trusted.returncode == 0
     assert [record["folder"] for record in json.loads(listed.stdout)] == [str(project)]
     assert handrail("trust", "--revoke", cwd=project, environment=env).returncode == 0
@@ -167,7 +171,7 @@ def guarded(folder: Path, command: str, event: str = "PreToolUse") -> None:
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [("cat > seen.json; echo 'not today' >&2; exit 2", "not today"), ("./missing.sh", "could not be started")],
+    [("cat > seen.json; echo 'not today' >&2; exit 2", "not today"), ("./missing.sh", "there is no ./missing.sh")],
 )
 def test_hooks_have_a_say_in_a_call_as_in_a_models(project: Path, env: dict[str, str], command: str, said: str) -> None:
     (project / "a.txt").write_text("x\n")
@@ -198,7 +202,7 @@ def test_the_flag_that_trusts_for_one_run_also_covers_a_hook_that_was_replaced(
 ) -> None:
     (project / "a.txt").write_text("x\n")
     guarded(project, "true")
-    assert handrail("trust", cwd=project, environment=env).returncode == 0
+    assert handrail("trust", "--yes", cwd=project, environment=env).returncode == 0
     guarded(project, "echo 'not today' >&2; exit 2")
     call = ("call", "Read", '{"file_path": "a.txt"}')
 

@@ -30,9 +30,9 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def undone(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def undone(project: Path, *arguments: str, command: str = "undo") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [program(), "undo", *arguments],
+        [program(), command, *arguments],
         cwd=project,
         capture_output=True,
         text=True,
@@ -70,6 +70,32 @@ def test_the_newest_session_of_this_folder_is_taken_back_prompt_by_prompt(projec
     third = undone(project)
     assert third.returncode == 2
     assert third.stderr == ("handrail: Session mine has nothing left to undo. --to 1 goes back to its beginning.\n")
+
+
+def test_each_undo_can_be_taken_back_until_the_agent_goes_on(project: Path) -> None:
+    def redone() -> tuple[str, bytes]:
+        done = undone(project, command="redo")
+        return (done.stdout or done.stderr).splitlines()[-1], (project / "new" / "file").read_bytes()
+
+    undo = session(project, "mine")
+    for number in (b"one", b"two", b"three"):
+        undo.point(f"message-{number.decode()}")
+        put(project / "new" / "file", number, undo)
+    nothing = "handrail: Session mine has nothing to redo: no undo was made, or the agent has changed files since. "
+    nothing += "`handrail undo --list` shows all changes."
+    again = "1 changed again in session mine."
+
+    assert redone() == (nothing, b"three")
+    undone(project)
+    undone(project)
+    undone(project)
+    assert not (project / "new").exists()
+    assert [redone(), redone()] == [(again, b"one"), (again, b"two")]
+    undone(project)
+    assert [redone(), redone(), redone()] == [(again, b"two"), (again, b"three"), (nothing, b"three")]
+    undone(project)
+    put(project / "new" / "file", b"other", undo)
+    assert redone() == (nothing, b"other")
 
 
 @pytest.mark.parametrize("name", ["0f3a", "tidy up"])

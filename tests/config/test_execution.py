@@ -85,7 +85,7 @@ def test_result_limits_are_read_from_files_and_variables() -> None:
         ("HANDRAIL_MAX_PARALLEL", "many", "is 'many'. Give a whole number, 1 or more."),
         ("HANDRAIL_MAX_PARALLEL", "0", "is '0'. Give a whole number, 1 or more."),
         ("HANDRAIL_MAX_PARALLEL_BY_TOOL", "Bash", "is 'Bash'. Write it like Bash=2,Read=8."),
-        ("HANDRAIL_EARLY_START", "soon", "is 'soon'. Use one of safe, all, off."),
+        ("HANDRAIL_EARLY_START", "soon", "is 'soon'. Use one of permitted, safe, off, all."),
         ("HANDRAIL_SIBLING_ERRORS", "none", "is 'none'. Use one of shell-chain, isolate, all."),
     ],
 )

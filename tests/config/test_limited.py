@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.config.flags import Wideners
@@ -118,7 +118,6 @@ PIECES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(["local", "project", "user", "user.claude"]), PIECES), PIECES)
 def test_safe_mode_never_allows_anything_and_loses_no_rule_that_forbids(
     files: dict[str, dict[str, Any]], flag: dict[str, Any]

@@ -257,3 +257,21 @@ def test_what_was_refused_of_a_source_does_not_come_in_with_another(world: World
 
     assert [*before.servers] == [*again.servers] == ["old"]
     assert [*world.gather(before=before, trust=True).servers] == ["old", "new"]
+
+
+def test_settings_without_effect_are_named_once_for_each_file(world: World) -> None:
+    world.write(
+        "user",
+        {
+            "outputStyle": "Concise",
+            "spinnerVerbs": {},
+            "sandbox": {"enabled": False, "seatbelt": 1},
+            "modle": "m",
+            "_comment": "mine",
+            "model": "m",
+        },
+    )
+    found = [str(problem) for problem in world.gather().problems]
+
+    assert "~/.handrail/settings.json: no effect here: outputStyle, spinnerVerbs, sandbox.seatbelt" in found
+    assert len(found) == 2  # the other one asks whether modle means model

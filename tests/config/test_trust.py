@@ -15,6 +15,8 @@ from handrail.config.flags import SettingsFlags
 from handrail.config.keys import KEYS
 from handrail.config.load import load_settings
 from handrail.config.needs_trust import TrustItem, split
+from handrail.config.trust import changes_since, record_for
+from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.permissions.modes import stricter
 from tests.config.world import World
@@ -342,6 +344,73 @@ def test_a_hostile_project_gets_nothing_before_it_is_trusted(world: World, case:
 
 def test_an_item_says_what_it_is_in_one_line() -> None:
     assert TrustItem("project", ("permissions", "allow", 0), "Bash").shown == "permissions.allow: Bash"
-    assert TrustItem("project", ("mcpServers", "x"), {"command": "y", "env": {"A": "s"}}).shown == (
-        'mcpServers.x: {"command": "y"}'
+    server = {"command": "y", "env": {"A": "s", "A_TOKEN": "hush-hush-hush", "B_TOKEN": "${B}"}}
+    item = TrustItem("project", ("mcpServers", "x"), server)
+    assert item.shown == 'mcpServers.x: {"command": "y"}'
+    assert item.lines == (
+        "mcpServers.x",
+        "  command: y",
+        "  env.A: s",
+        "  env.A_TOKEN: hush... (14 characters)",
+        "  env.B_TOKEN: ${B}",
     )
+    assert TrustItem("project", ("env", "X"), "a\x1b[2J\n  env.Y: b\u202e").lines == (
+        "env.X: a\\x1b[2J\\n  env.Y: b\\u202e",
+    )
+
+
+SECRETS = (
+    ("API_KEY", "correct-horse"),
+    ("Authorization", "Bearer 0123456789abcdef"),
+    ("x-api-key", "abcdefgh1234"),
+    ("NOTE", "ghp_" + "a1" * 20),
+    ("URL", "https://user:correct-horse@example.com/"),
+)
+
+
+@given(st.sampled_from(SECRETS), st.sampled_from(["env", "headers", "args"]), st.booleans())
+def test_no_item_shows_a_whole_secret(secret: tuple[str, str], section: str, nested: bool) -> None:
+    name, value = secret
+    if nested:
+        item = TrustItem("project", ("mcpServers", "x"), {"url": "http://x/", section: {name: value}})
+    else:
+        item = TrustItem("project", ("env", name), value)
+
+    for shown in (item.shown, *item.lines):
+        assert value not in shown
+        assert "correct-horse" not in shown
+
+
+@given(st.text())
+def test_an_item_is_always_one_safe_line(text: str) -> None:
+    items = [TrustItem("project", ("env", "X"), text), TrustItem("project", ("env", text or "X"), "v")]
+    for shown in [line for item in items for line in (item.shown, *item.lines)]:
+        assert not {"\n", "\r", "\t"} & set(shown)
+        assert plain(shown) == shown
+
+
+def test_what_changed_since_the_last_trust_is_told_setting_by_setting(tmp_path: Path) -> None:
+    def items(**values: Any) -> list[TrustItem]:
+        return [TrustItem("project", ("env", name), value) for name, value in values.items()]
+
+    def allowed(*rules: str) -> list[TrustItem]:
+        return [TrustItem("project", ("permissions", "allow", at), rule) for at, rule in enumerate(rules)]
+
+    hook = TrustItem("project", ("hooks", "Stop", 0), {"hooks": [{"type": "command", "command": "sh guard.sh"}]})
+    (tmp_path / "guard.sh").write_text("exit 0")
+    before = record_for(str(tmp_path), [*items(A="1", B="2", C="3"), *allowed("Bash(a)", "Bash(b)"), hook])
+    (tmp_path / "guard.sh").write_text("exit 1")
+    now = record_for(str(tmp_path), [*items(A="1", B="4", D="5"), *allowed("Bash(b)", "Bash(c)", "Bash(d)"), hook])
+
+    changes = [(each.kind, each.now, each.before) for each in changes_since(before, now)]
+
+    assert changes == [
+        ("changed", "env.B", "env.B"),
+        ("new", "env.D", ""),
+        ("new", "permissions.allow: Bash(c)", ""),
+        ("new", "permissions.allow: Bash(d)", ""),
+        ("changed", hook.shown, hook.shown),
+        ("gone", "", "env.C"),
+        ("gone", "", "permissions.allow: Bash(a)"),
+    ]
+    assert changes_since(now, now) == ()

@@ -27,6 +27,7 @@ from tests.dispatch.turn import executor_for, rest, settled, use
 pytestmark = pytest.mark.anyio
 
 ALL = Scheduling(early_start="all")
+SAFE = Scheduling(early_start="safe")
 OFF = Scheduling(early_start="off")
 
 
@@ -70,9 +71,9 @@ async def test_a_read_only_call_starts_when_its_block_is_complete() -> None:
 
 
 @pytest.mark.proves("E7")
-async def test_a_changing_call_waits_for_the_end_of_the_answer() -> None:
+async def test_with_early_start_safe_a_changing_call_waits_for_the_end_of_the_answer() -> None:
     tool = gated_writer()
-    async with executor_for(tool) as executor:
+    async with executor_for(tool, scheduling=SAFE) as executor:
         executor.add(use("a", "Writer"))
         await settled()
         assert tool.started == []
@@ -82,9 +83,11 @@ async def test_a_changing_call_waits_for_the_end_of_the_answer() -> None:
         assert tool.started == ["a"]
 
 
-async def test_with_early_start_all_a_changing_call_starts_at_once() -> None:
+@pytest.mark.proves("E3", "E7")
+@pytest.mark.parametrize("scheduling", [Scheduling(), ALL], ids=["default", "old name"])
+async def test_a_changing_call_that_is_permitted_starts_when_its_block_is_complete(scheduling: Scheduling) -> None:
     tool = gated_writer()
-    async with executor_for(tool, scheduling=ALL) as executor:
+    async with executor_for(tool, scheduling=scheduling) as executor:
         executor.add(use("a", "Writer"))
         await settled()
         assert tool.started == ["a"]
@@ -299,7 +302,7 @@ async def test_only_a_clear_yes_counts_as_read_only(answer: object) -> None:
             return answer  # type: ignore[return-value]  # that is the point
 
     tool = Vague()
-    async with executor_for(tool) as executor:
+    async with executor_for(tool, scheduling=SAFE) as executor:
         executor.add(use("a"))
         await settled()
         assert tool.started == []  # it waits for the end of the answer, as changing calls do

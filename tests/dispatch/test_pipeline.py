@@ -315,19 +315,32 @@ async def test_only_an_allow_of_the_gate_lets_a_call_run(answer: Any) -> None:
 # Hooks and analysis
 
 
+class BrokenApprover:
+    async def approve(self, request: CallRequest, decision: Decision) -> Decision:
+        raise OSError("no such file")
+
+
 @pytest.mark.proves("R2")
-@pytest.mark.parametrize("allowed", [True, False])
-async def test_a_hook_that_cannot_run_asks_and_says_why(allowed: bool) -> None:
-    hooks = FakeHooks(HookAnswer(opinion(Verdict.ALLOW)), raising=OSError("no such file"))
-    person = FixedApprover(allow=allowed)
+@pytest.mark.parametrize(
+    "rails",
+    [
+        pytest.param(
+            Rails(CarefulGate(FixedApprover(), trusting=True), FakeHooks(raising=OSError("no such file"))), id="hook"
+        ),
+        pytest.param(Rails(CarefulGate(BrokenApprover())), id="approver"),
+    ],
+)
+async def test_a_hook_or_an_approver_that_raises_is_a_no_with_the_reason(
+    rails: Rails, caplog: pytest.LogCaptureFixture
+) -> None:
     tool = Note()
 
-    outcome = await outcome_of(tool, note(), rails=Rails(CarefulGate(person, trusting=True), hooks))
+    outcome = await outcome_of(tool, note(), rails=rails)
 
-    assert person.asked == ["Note(a)"]
-    assert tool.noted == (["a"] if allowed else [])
+    assert (outcome.status, tool.noted) == (Status.DENIED, [])
     assert outcome.decision is not None
-    assert "no such file" in " ".join(o.reason for o in outcome.decision.opinions)
+    assert "OSError: no such file" in outcome.decision.reason
+    assert "OSError: no such file" in caplog.text
 
 
 async def test_hooks_can_add_to_the_result() -> None:
@@ -563,7 +576,7 @@ async def test_a_reading_call_that_is_changed_into_a_writing_one_waits_for_the_e
 
     tool = Either()
     rails = Rails(FakeGate(), FakeHooks(HookAnswer(updated_input={"text": "b"})))
-    async with executor_for(tool, rails=rails) as executor:
+    async with executor_for(tool, rails=rails, scheduling=Scheduling(early_start="safe")) as executor:
         executor.add(note())
         await settled()
         assert executor.in_progress == {"1"}

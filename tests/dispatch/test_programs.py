@@ -27,7 +27,7 @@ CAPS = {"Narrow": 1}
 def schedulings(policies: tuple[str, ...] = ("shell-chain", "isolate", "all")) -> st.SearchStrategy[Scheduling]:
     return st.builds(
         Scheduling,
-        early_start=st.sampled_from(["safe", "all", "off"]),
+        early_start=st.sampled_from(["permitted", "safe", "off"]),
         max_parallel=st.sampled_from([1, 2, 3, 10]),
         max_parallel_by_tool=st.sampled_from([{}, CAPS]),
         sibling_errors=st.sampled_from(policies),
@@ -122,7 +122,11 @@ class Watch:
         of_its_kind = len([other for other in running if other.tool == step.tool])
         earlier = [self.steps[key] for key in self.queued[:at] if key not in self.finished]
         return (
-            (whole or scheduling.early_start == "all" or (scheduling.early_start == "safe" and step.says_read_only))
+            (
+                whole
+                or scheduling.early_start == "permitted"
+                or (scheduling.early_start == "safe" and step.says_read_only)
+            )
             and len(running) < scheduling.max_parallel
             and of_its_kind < scheduling.max_parallel_by_tool.get(step.tool, scheduling.max_parallel)
             and not any(overlap(step, other, cwd) for other in earlier)
@@ -162,7 +166,7 @@ async def watched(steps: tuple[Step, ...], scheduling: Scheduling) -> tuple[list
 
 
 @pytest.mark.proves("E7", "E15", "E16", "E17", "E31", "R11")
-@given(programs(), st.sampled_from(["safe", "all"]), st.sampled_from([1, 3, 10]), st.sampled_from([{}, CAPS]))
+@given(programs(), st.sampled_from(["safe", "permitted"]), st.sampled_from([1, 3, 10]), st.sampled_from([{}, CAPS]))
 def test_a_call_starts_as_soon_as_the_plain_rule_lets_it(
     steps: tuple[Step, ...], early_start: str, cap: int, caps: dict[str, int]
 ) -> None:
@@ -322,7 +326,7 @@ def test_the_promises_hold_when_hooks_change_what_calls_touch(
 
 
 @pytest.mark.proves("E28", "R4")
-@given(programs(most=6), st.sampled_from(["safe", "all"]), st.integers(0, 12))
+@given(programs(most=6), st.sampled_from(["safe", "permitted"]), st.integers(0, 12))
 def test_the_retry_of_a_discarded_answer_repeats_no_effect(
     steps: tuple[Step, ...], early_start: str, moment: int
 ) -> None:

@@ -87,7 +87,8 @@ def test_a_preview_starts_with_the_notice_and_shows_head_and_tail_with_sizes(tmp
     assert tag == "<persisted-output>"
     assert notice == (
         f"The result is too large: {len(BIG):,} characters in 10,001 lines. "
-        f"The whole text is in {files(tmp_path)[0]}. Use Read with offset and limit for the part you need."
+        f"The whole text is in {files(tmp_path)[0]}. Use Read with offset and limit, or Grep, for the part you "
+        "need."
     )
     assert rest[:2] == ["First 1,200 characters:", "line 0"]
     assert f"[{len(BIG) - 2_000:,} characters left out]" in rest

@@ -18,6 +18,7 @@ from typing import Any
 
 from handrail.files import replace
 from handrail.files.journal import Note
+from handrail.files.leftovers import remove_leftovers
 from handrail.files.paths import locate
 from handrail.files.replace import TargetFile
 from handrail.files.restore import go_back
@@ -86,10 +87,13 @@ def main() -> None:
             os._exit(0)
         alive = os.waitpid(child, 0)[1] == 0
         left = found(path)
+        remove_leftovers(undo.folder.parent)
+        assert found(path) == left
+        swept = sorted(each.name for each in (root / "project").rglob(f"*{replace.TEMP_END}"))
         if (undo.folder / INDEX).exists() and read(undo.folder).entries:
             go_back(undo.folder, 1)
         beside = sorted(str(each.relative_to(root / "project")) for each in (root / "project").rglob("*"))
-        print(json.dumps({"step": step, "left": left, "restored": found(path), "beside": beside}))
+        print(json.dumps({"step": step, "left": left, "restored": found(path), "beside": beside, "after_sweep": swept}))
 
 
 if __name__ == "__main__":

@@ -214,7 +214,7 @@ STOP = ("request", "interrupt")
 
 
 @given(st.lists(STEPS, max_size=14), st.sampled_from(ENDS))
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(
     [("prompt", "asked"), SETTLED, ("request", "interrupt"), ("request", "interrupt"), ("answer", "allow")], ENDS[0]
 )

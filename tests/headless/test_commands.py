@@ -65,7 +65,6 @@ async def test_built_in_commands_are_listed_and_answered_without_a_model(tmp_pat
         pytest.param("/cost", {"client_composed": True}, {}, id="a text that a program composed"),
         pytest.param("/cost", {}, {"spec": {"slash_commands": False}}, id="commands switched off"),
         pytest.param("/etc/hosts says what?", {}, {}, id="a path"),
-        pytest.param("/costs", {}, {}, id="a name that is not known"),
         pytest.param("see /cost", {}, {}, id="a command that is not at the beginning"),
     ],
 )
@@ -164,3 +163,12 @@ async def test_a_cleared_conversation_begins_anew_and_so_does_its_session(tmp_pa
 
 def _resumed(session: str) -> TranscriptOptions:
     return TranscriptOptions(resume=session)
+
+
+async def test_an_unknown_command_goes_to_the_model_which_is_told_which_commands_there_are(tmp_path: Path) -> None:
+    async with peer(tmp_path, [say("Words.")]) as p:
+        await p.turn("/costs a lot")
+
+        *_, typed, note = p.server.requests[0].body["messages"][-1]["content"]
+        assert typed["text"] == "/costs a lot"
+        assert "There is no command /costs. The commands are: /clear, " in note["text"]

@@ -66,9 +66,12 @@ def test_an_error_of_a_server_cannot_steer_the_terminal() -> None:
 
 
 def test_a_limit_is_told_in_words() -> None:
-    ended = RunEnded(Move.LIMIT, Why.MAX_TURNS)
+    ended = RunEnded(Move.LIMIT, Why.MAX_TURNS, turns=2000)
 
-    assert told(ended, "text", io.StringIO()) == ("", "handrail: the limit of turns was reached\n")
+    assert told(ended, "text", io.StringIO()) == (
+        "",
+        "handrail: the limit of 2,000 turns was reached\nhandrail: --max-turns N sets another limit\n",
+    )
     assert json.loads(told(ended, "json", io.StringIO())[0])["terminal_reason"] == "max_turns"
 
 

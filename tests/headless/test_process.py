@@ -16,6 +16,7 @@ import pytest
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
+from tests.forked import program
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +61,9 @@ def variables(folder: Path, server: ModelServer) -> dict[str, str]:
 @asynccontextmanager
 async def driven(folder: Path, server: ModelServer, *more: str) -> AsyncIterator[Driven]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "handrail", *ARGUMENTS, *more),
+        program(),
+        *ARGUMENTS,
+        *more,
         cwd=folder,
         env=variables(folder, server),
         stdin=asyncio.subprocess.PIPE,
@@ -110,7 +113,7 @@ async def test_lines_that_make_no_sense_are_passed_over_and_unknown_requests_ans
     assert lines[-1]["result"] == "Fine."
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 async def test_a_signal_stops_what_runs_and_tells_the_result(tmp_path: Path, number: int, code: int) -> None:
     os.mkfifo(tmp_path / "told")
     use = ToolUse("t1", "Bash", {"command": "sleep 600 & echo $! > told; wait"})
@@ -133,18 +136,24 @@ async def test_a_signal_stops_what_runs_and_tells_the_result(tmp_path: Path, num
         os.kill(pid, 0)
 
 
-async def test_a_reader_that_leaves_ends_it_and_what_it_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["", "stream-json", "text"])
+async def test_a_reader_that_leaves_ends_it_and_the_command_that_runs(tmp_path: Path, form: str) -> None:
     os.mkfifo(tmp_path / "told")
-    use = ToolUse("t1", "Bash", {"command": "sleep 600 & echo $! > told; sleep 0.2"})
+    use = ToolUse("t1", "Bash", {"command": "sleep 600 & echo $! > told; wait"})
+    asked = ("-p", "go", "--input-format", "text", "--output-format", form) if form else ()
     async with (
         ModelServer([Reply((use,)), Reply((Text("Done."),))]) as server,
-        driven(tmp_path, server, "--allowedTools", "Bash") as d,
+        driven(tmp_path, server, "--allowedTools", "Bash", *asked) as d,
     ):
-        d.prompt("go")
+        if form:
+            d.end()
+        else:
+            d.prompt("go")
         pid = int(await anyio.Path(tmp_path / "told").read_text())
         transport = d.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # the only way to it
         transport.close()
-        assert await d.process.wait() == 1
+        with anyio.fail_after(SOON):
+            assert await d.process.wait() == 1
         assert d.process.stderr is not None
         assert b"Traceback" not in await d.process.stderr.read()
     with pytest.raises(ProcessLookupError):
@@ -236,11 +245,15 @@ async def test_it_ends_with_its_last_result_whatever_it_has_started(
         os.kill(pid, 0)
 
 
-async def test_a_reader_that_stops_reading_cannot_keep_it_from_ending(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize("asked", [(), ("-p", "go", "--input-format", "text")], ids=["driven", "a prompt"])
+async def test_a_reader_that_stops_reading_cannot_keep_it_from_ending_at_the_end_of_a_line(
+    tmp_path: Path, number: int, code: int, asked: tuple[str, ...]
+) -> None:
     prompt = json.dumps({"type": "user", "message": {"role": "user", "content": "go"}}).encode() + b"\n"
     async with ModelServer([Reply((Text("many words " * 20_000),))] * 2) as server:
         process = subprocess.Popen(
-            (sys.executable, "-m", "handrail", *ARGUMENTS),
+            (program(), *ARGUMENTS, *asked),
             cwd=tmp_path,
             env=variables(tmp_path, server),
             stdin=subprocess.PIPE,
@@ -250,13 +263,18 @@ async def test_a_reader_that_stops_reading_cannot_keep_it_from_ending(tmp_path: 
         assert process.stdout is not None
         try:
             process.stdin.write(prompt)
-            process.stdin.flush()
-            await asyncio.to_thread(process.stdout.read, 70_000)  # more than a pipe holds: now it waits for its reader
-            process.send_signal(signal.SIGTERM)
-            assert await asyncio.to_thread(process.wait, SOON) == 143
+            process.stdin.close()
+            begun = await asyncio.to_thread(process.stdout.read, 70_000)  # the next line waits for its reader
+            process.send_signal(number)
+            assert await asyncio.to_thread(process.wait, SOON) == code
+            *lines, rest = (begun + await asyncio.to_thread(process.stdout.read)).split(b"\n")
         finally:
             process.kill()
-            await asyncio.to_thread(process.communicate)
+            await asyncio.to_thread(process.wait)
+            process.stdout.close()
+
+    assert rest == b""
+    assert [json.loads(line)["type"] for line in lines][:2] == ["system", "assistant"]
 
 
 @pytest.mark.proves("X9")

@@ -145,7 +145,7 @@ RULES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CALLS, RULES)
 def test_a_hook_runs_wherever_an_ask_rule_asks(folder: Path, made: tuple[str, dict[str, Any]], rule: str) -> None:
     name, values = made

@@ -15,13 +15,13 @@ import anyio
 import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
-from handrail.cli.permissions.calls import tool_called
 from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.specs import HookSource
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Verdict
 from handrail.tools.request import CallRequest
+from tests.permissions.world import tool_called
 from tests.processes.seen import alive, noted, stay
 
 pytestmark = pytest.mark.anyio
@@ -421,7 +421,7 @@ async def test_a_function_that_fails_has_not_said_yes(function: Any, words: str,
 
     answer = await fire(before, tmp_path)
 
-    assert answer.verdict is Verdict.ASK
+    assert answer.verdict is Verdict.DENY
     assert words in answer.reason
     assert words in ((await fire(prompt, tmp_path, "UserPromptSubmit", {"prompt": "x"})).block or "")
 

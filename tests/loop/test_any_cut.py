@@ -85,7 +85,7 @@ ends = st.sampled_from(
 answers = st.builds(lambda body, end: [*body, *end], st.lists(steps, max_size=6), ends)
 scripts = st.lists(answers, min_size=1, max_size=4)
 cuts = st.tuples(st.sampled_from(Cut.__args__), st.integers(0, 12))  # type: ignore[attr-defined]
-schedulings = st.builds(Scheduling, early_start=st.sampled_from(["safe", "all", "off"]))
+schedulings = st.builds(Scheduling, early_start=st.sampled_from(["permitted", "safe", "off"]))
 limits = st.builds(
     Limits,
     turns=st.none() | st.integers(1, 3),

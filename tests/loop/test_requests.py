@@ -20,7 +20,7 @@ from handrail.tools.pool import AnyTool, Deferral, Ingredients
 
 
 def made(name: str, *, deferred: bool) -> AnyTool:
-    @tool(name=name, read_only=True, should_defer=deferred)
+    @tool(name=name, read_only=True, should_defer=deferred, always_load=not deferred)
     async def something() -> str:
         """Do something."""
         return ""

@@ -31,7 +31,9 @@ BEGUN = RunState(Move.NEXT_TURN, Why.TOOL_RESULTS, 3)
             TurnResult(is_empty=True), Move.NEXT_TURN, Why.EMPTY_ANSWER, id="an empty answer is asked for again"
         ),
         pytest.param(TurnResult(is_unfit=True), Move.NEXT_TURN, Why.UNFIT_ANSWER, id="an unfit one too"),
-        pytest.param(TurnResult(has_calls=True, is_stuck=True), Move.ERROR, Why.REPEATED_FAILURE, id="the guard"),
+        pytest.param(
+            TurnResult(has_calls=True, stuck=Why.REPEATED_FAILURE), Move.ERROR, Why.REPEATED_FAILURE, id="the guard"
+        ),
         pytest.param(TurnResult(has_failed=True), Move.ERROR, Why.MODEL_FAILED, id="a failure"),
         pytest.param(
             TurnResult(has_calls=True, limit=Why.MAX_TURNS),
@@ -100,7 +102,7 @@ turns = st.builds(
     stopped_by=st.none() | st.sampled_from([Why.ABORTED_STREAMING, Why.ABORTED_TOOLS, Why.MAX_SECONDS]),
     has_failed=st.booleans(),
     has_queued_messages=st.booleans(),
-    is_stuck=st.booleans(),
+    stuck=st.sampled_from([None, Why.REPEATED_FAILURE, Why.REPEATED_CALL]),
     is_unfit=st.booleans(),
     limit=st.none() | st.sampled_from([Why.MAX_TURNS, Why.MAX_DOLLARS, Why.MAX_TOKENS]),
 )

@@ -1,5 +1,7 @@
 """Servers on standard input and output, real ones and hostile ones, and their tools as tools of ours."""
 
+import asyncio
+import gc
 import json
 import os
 import sys
@@ -130,6 +132,21 @@ async def test_a_server_that_misbehaves_is_an_error_and_not_a_hang(program: str,
             await connect("bad", peer, time_limit=0.5 if "did not answer" in expected else 20.0)
     finally:
         await peer.aclose()
+
+
+async def test_a_server_that_ends_while_it_is_asked_leaves_no_error_that_was_never_looked_at() -> None:
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, what: complaints.append(what))
+    peer = await started(["/bin/sh", "-c", "head -c 1 >/dev/null; exec 0<&-; sleep 600"])
+    with anyio.fail_after(30):
+        with pytest.raises(McpError, match="has ended"):
+            # more than a pipe takes, so that sending it fails while its answer is waited for
+            await peer.request("initialize", {"text": "x" * 10_000_000}, time_limit=20.0)
+        await peer.aclose()
+    gc.collect()
+    await anyio.lowlevel.checkpoint()
+
+    assert complaints == []
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:

@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Policy, tool
@@ -24,6 +25,7 @@ from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
+from handrail.errors import HandrailError
 from handrail.permissions.decide import case_of, decide_case
 from handrail.permissions.modes import MODES
 from handrail.permissions.rules import Behaviour, RuleSource
@@ -37,6 +39,7 @@ from handrail.tools.raw import RawTool
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import McpInfo, PromptView
 from tests.permissions.world import ALL_MODES
+from tests.permissions.world import TOOLS as INSTALLED
 
 RAISES = "raises"
 
@@ -129,7 +132,6 @@ WHERE = st.sampled_from(["keys/.env", "src/a", "/etc/hosts", ".", "x", "rm -rf ~
 
 
 @pytest.mark.proves("R3")
-@settings(max_examples=150)
 @given(TOOLS, WHERE, st.sampled_from(MODES), RULES, RULES, RULES)
 def test_a_live_call_the_public_door_and_a_replay_give_the_same_opinions(
     says: dict[str, Any], where: str, mode: str, allow: list[str], ask: list[str], deny: list[str]
@@ -145,8 +147,8 @@ def test_a_live_call_the_public_door_and_a_replay_give_the_same_opinions(
         if outcome.cause is Cause.REFUSED_INPUT:  # a file that was not read is not written, whatever rules say
             return
         door = policy.decide(Made(says), {"where": where})
-        [call] = read(str(audit.file))
-        _, replay = Replay(policy, mode="").decide(call)
+        [call] = read(str(audit.file), INSTALLED)
+        replay = decide_case(case_of(call.request, Replay(policy, mode="").policy(call), call.evidence))
 
     assert outcome.decision is not None
     assert door.opinions == outcome.decision.opinions[: len(door.opinions)], "the last resort may be added"
@@ -193,6 +195,28 @@ def test_a_policy_says_what_it_thinks_of_a_call(
     assert [opinion.layer for opinion in decision.opinions] == layers
 
 
+@pytest.mark.parametrize(
+    ("given", "values", "said"),
+    [
+        (deploy, None, "the input of deploy is None. Give an object of its fields"),
+        (deploy, "prod", "the input of deploy is 'prod'. Give an object of its fields"),
+        ("deploy", {}, "Policy.decide takes a tool, not 'deploy'"),
+    ],
+)
+def test_what_is_no_call_is_a_clear_error(given: Any, values: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(HandrailError, match=re.escape(said)):
+        policy_in(str(tmp_path)).decide(given, values)
+
+
+def test_an_input_without_a_field_of_the_tool_is_decided_without_asking_the_tool(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = policy_in(str(tmp_path), deny=["Bash(rm *)"])
+
+    assert policy.decide(INSTALLED.get("Bash"), {"comand": "rm x"}).verdict is not Verdict.ALLOW
+    assert caplog.text == ""
+
+
 # The tool's own checks
 
 
@@ -232,7 +256,7 @@ def test_an_audit_line_of_a_tool_that_is_not_installed_keeps_what_it_said(tmp_pa
 
     facts = json.loads(audit.file.read_text())["facts"]
     assert facts["destructive"] is True
-    [call] = read(str(audit.file))
+    [call] = read(str(audit.file), INSTALLED)
     case = case_of(call.request, policy_in(folder), call.evidence)
     assert case.facts.warnings == ("the tool calls it destructive",)
     assert (case.facts.subject, case.facts.matches("x"), case.facts.matches("y")) == ("x", True, False)

@@ -99,6 +99,17 @@ def test_removing_the_home_folder_by_a_pattern_is_asked_about(word: str, tmp_pat
 
 
 @pytest.mark.proves("X12")
+@pytest.mark.parametrize(
+    "line", ["echo x > a.t*", "echo x >> [^b].txt", "> a.[[:alpha:]]xt", "cat b.txt > {a,}.txt", ": >| ?.txt"]
+)
+def test_a_redirection_to_a_pattern_writes_the_file_that_it_matches(line: str, tmp_path: Path) -> None:
+    made = world(tmp_path)
+    made.rules = {"deny": ["Edit(a.txt)"], "allow": ["Bash"]}
+
+    assert made.bash(line) == "deny"
+
+
+@pytest.mark.proves("X12")
 def test_a_new_name_made_of_names_that_a_loop_finds_is_not_written_unasked(tmp_path: Path) -> None:
     made = world(tmp_path)
     made.mode, made.rules = "acceptEdits", {"deny": ["Edit(a.txt.bak)"]}

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.files import paths
@@ -68,7 +68,6 @@ NAMES = st.lists(st.sampled_from(["a", "b", "c d", "*", "-x", "é"]), min_size=2
 
 
 @pytest.mark.proves("R3")
-@settings(max_examples=60, deadline=None)
 @given(NAMES, st.sampled_from(["rm -rf {}", "mv {} new", "chmod -R 0 {}"]))
 def test_no_folder_above_a_denied_file_is_taken_away(names: list[str], command: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from handrail.cli.permissions.calls import tool_loaders
 from handrail.permissions.lint import lint
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
+from tests.permissions.world import TOOLS as INSTALLED
 
-TOOLS = frozenset({*tool_loaders(), "CronCreate"})
+TOOLS = frozenset({*INSTALLED.names, "CronCreate"})
 PROJECT, USER = (
     RuleSource("project", "s.json", 1, "/p"),
     RuleSource("user", "~/.handrail/settings.json", 2, "/h/.handrail"),

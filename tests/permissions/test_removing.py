@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.cli.main import run
@@ -375,7 +375,6 @@ IN_TEXT = ("sh -c {}", "bash -c {}", "sudo sh -c {}", "timeout 5 bash -c {}", "e
 
 
 @pytest.mark.proves("R3")
-@settings(max_examples=150, deadline=None)
 @given(
     target=st.sampled_from(TARGETS),
     remover=st.sampled_from(REMOVERS),
@@ -448,7 +447,6 @@ WAYS_ON = (
 
 
 @pytest.mark.proves("X11")
-@settings(max_examples=250, deadline=None)
 @given(
     place=st.sampled_from(PLACES),
     take=st.sampled_from(TAKERS),

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from handrail.permissions.layers import decide
-from handrail.permissions.suggest import RUN_ANYTHING, Suggestion, suggest
+from handrail.permissions.suggest import Suggestion, suggest
+from handrail.permissions.wide_rules import RUN_ANYTHING
 from handrail.tools.permission import Verdict
 from tests.permissions.world import World
 from tests.shell.corpus_report import lines as command_lines

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permissions.calls import tool_called
+from handrail.cli.permissions.calls import AbsentTool, KnownTools
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import exists, list_folder, locate, match_files, resolve
 from handrail.permissions.case import Case, make_case
@@ -17,9 +17,11 @@ from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import Behaviour, RuleSource
+from handrail.session.tools import builtin_loaders
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
+from handrail.tools.pool import AnyTool
 from handrail.tools.raw import RawTool
 from handrail.tools.request import CallRequest
 
@@ -38,6 +40,14 @@ class ExitPlanMode(RawTool):
 
     def access(self, args: Any, run: RunContext) -> Access:
         return Access.bookkeeping()
+
+
+TOOLS = KnownTools(builtin_loaders(os.environ))
+
+
+def tool_called(name: str) -> AnyTool:
+    """The tool of that name; one that declares nothing if there is none."""
+    return TOOLS.find(name) or AbsentTool(name)
 
 
 def declared(use: ToolUse, cwd: str = "/", facts: Facts | None = None) -> Facts:

@@ -190,7 +190,7 @@ def test_usage_is_overwritten_and_not_added() -> None:
         ),
         pytest.param([START, TOOL, part(0, '{"p":1}'), stop(0)], "cut", True, id="cut after a whole block"),
         pytest.param([START, TOOL, part(0, "{}")[:-9]], "malformed", True, id="cut inside an event"),
-        pytest.param([b"<html>502</html>"], "cut", True, id="not a stream at all"),
+        pytest.param([b"<html>502</html>"], "not_an_api", False, id="not a stream at all"),
     ],
 )
 def test_a_failing_stream_says_so(events: list[bytes], kind: str, retryable: bool) -> None:

@@ -135,7 +135,8 @@ async def test_a_final_refusal_is_not_asked_again(status: int) -> None:
         async with ModelServer([Reply(status=status, error="no such thing"), HELLO]) as server:
             events = await everything(asking(server), question())
 
-    assert events == [StreamFailure("scripted", "no such thing", retryable=False, status=status)]
+    asked = f"{server.url}/v1/messages, model 'm'"
+    assert events == [StreamFailure("scripted", "no such thing", retryable=False, status=status, asked=asked)]
     assert len(server.requests) == 1
 
 
@@ -188,7 +189,9 @@ async def test_a_server_that_wants_hours_is_not_waited_for() -> None:
         async with ModelServer([Reply(status=429, error="quota", headers={"retry-after": "7200"}), HELLO]) as server:
             events = await everything(asking(server), question())
 
-    assert events == [StreamFailure("scripted", "quota", retryable=True, status=429, retry_after=7200.0)]
+    [failure] = events
+    assert isinstance(failure, StreamFailure)
+    assert (failure.message, failure.retryable, failure.retry_after) == ("quota", True, 7200.0)
 
 
 async def test_no_server_at_all_is_a_failure_that_says_where() -> None:

@@ -512,16 +512,25 @@ def test_structured_output_in_each_format() -> None:
     loose = {"type": "object", "properties": {"n": {"type": "integer"}}}
     request = Request("m", History([user("Hi")]), schema=json.dumps(schema).encode())
 
-    assert sent("anthropic", request)["output_config"] == {"format": {"type": "json_schema", "schema": schema}}
+    assert sent("anthropic", request, OFFICIAL["anthropic"])["output_config"] == {
+        "format": {"type": "json_schema", "schema": schema}
+    }
     shape = {"name": "answer", "schema": schema, "strict": True}
-    assert sent("openai", request)["response_format"] == {"type": "json_schema", "json_schema": shape}
-    assert sent("openai-responses", request)["text"] == {"format": {"type": "json_schema", **shape}}
+    assert sent("openai", request, OFFICIAL["openai"])["response_format"] == {
+        "type": "json_schema",
+        "json_schema": shape,
+    }
+    assert sent("openai-responses", request, OFFICIAL["openai"])["text"] == {"format": {"type": "json_schema", **shape}}
 
     request = Request("m", History([user("Hi")]), schema=json.dumps(loose).encode())
-    assert sent("openai", request)["response_format"]["json_schema"]["strict"] is False
-    body = sent("openai", request, "https://api.deepseek.com")
-    assert body["response_format"] == {"type": "json_object"}
-    assert '"integer"' in body["messages"][0]["content"]
+    assert sent("openai", request, OFFICIAL["openai"])["response_format"]["json_schema"]["strict"] is False
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_servers_that_are_not_known_to_take_a_schema_are_sent_none(api: str) -> None:
+    request = Request("m", History([user("Hi")]), schema=b'{"type":"object"}')
+
+    assert not {"output_config", "response_format", "text"} & {*sent(api, request, "http://127.0.0.1:1/v1")}
 
 
 def test_reasoning_models_are_asked_for_their_reasoning_and_others_are_not() -> None:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from handrail import CarefulGate, Limits, Rails, Scheduling, Text, ToolUse, tool
+from handrail import CarefulGate, Limits, Rails, Text, ToolUse, tool
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.request import Chain
 from handrail.conversation.stream import BlockEnd, StreamFailure, Usage, UsageUpdate
@@ -66,7 +66,7 @@ async def test_a_side_effect_of_a_given_up_answer_is_not_repeated() -> None:
     writing.open_all("1", "2")
     done = asyncio.Event()
     script = [[use("1", "Save", file="a"), gate(done), CUT], [use("2", "Save", file="a")], [say("Done.")]]
-    agent = an_agent(scripted(script), writing, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
+    agent = an_agent(scripted(script), writing, rails=TRUSTING)
     run = agent.run("Go.")
 
     events = []
@@ -86,7 +86,7 @@ async def test_a_side_effect_that_the_second_answer_does_not_ask_for_is_told() -
     writing = GatedTool("Save", shared=False)
     cut = asyncio.Event()
     script = [[use("1", "Save", file="a"), gate(cut), CUT], [use("2", "shout", text="b")], [say("Done.")]]
-    agent = an_agent(scripted(script), writing, shout, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
+    agent = an_agent(scripted(script), writing, shout, rails=TRUSTING)
     run = agent.run("Go.")
 
     events = []
@@ -159,6 +159,23 @@ async def test_a_model_that_repeats_a_failing_call_is_steered_and_then_stopped()
     assert len(steered(agent.messages)) == 3
     assert roles(agent.messages)[:7] == ["user", *["assistant", "results"] * 3]
     assert steered(agent.messages)[0] == 7
+    assert not refused(agent.messages)
+
+
+@tool(read_only=True)
+async def status(of: str) -> str:
+    """Always the same."""
+    return f"{of} is fine"
+
+
+async def test_a_model_that_repeats_a_call_without_learning_anything_is_steered_and_then_stopped() -> None:
+    agent = an_agent(scripted([[use(str(n), "status", of="a")] for n in range(15)]), status)
+
+    ended = ending(await played(agent.run("Go.")))
+
+    assert (ended.move, ended.why, ended.turns) == (Move.ERROR, Why.REPEATED_CALL, 12)
+    assert ended.problem == "status was called 12 times in a row with the same input and gave the same result."
+    assert len(steered(agent.messages)) == 3
     assert not refused(agent.messages)
 
 

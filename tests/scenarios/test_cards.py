@@ -1,5 +1,6 @@
 """What a person sees of the calls of a run: cards, made by the tools and drawn by front ends that know no tool."""
 
+import re
 from collections.abc import Sequence
 from io import StringIO
 from typing import Any
@@ -96,7 +97,7 @@ async def told(tool: Tool[Any], *calls: Any) -> list[str]:
     for event in await played(agent.run("go")):
         printer.on_event(event)
     lines = [line.removeprefix("handrail: ") for line in out.getvalue().splitlines()]
-    return [line.partition(" after ")[0] for line in lines]
+    return [re.sub("(?<=stages: ).*", "...", line.partition(" after ")[0]) for line in lines]
 
 
 @pytest.mark.proves("O2", "O3", "O7")
@@ -112,6 +113,9 @@ async def test_a_call_is_shown_with_its_tag_its_progress_and_a_result_that_holds
         "  Posted posted hello",
         "    opening",
         "    writing",
+        '  input: {"text": "hello", "urgent": true}',
+        "  decision: allow",
+        "  stages: ...",
         "ended: completed",
     ]
 

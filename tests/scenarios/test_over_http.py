@@ -201,9 +201,9 @@ async def test_finding_a_deferred_tool_only_appends_its_definition() -> None:
     assert ending(events).text == "Sun."
     names = [[each["name"] for each in request.body["tools"]] for request in (first, second, third)]
     assert names == [
-        ["Glob", "Read", "ToolSearch", "shout"],
-        ["Glob", "Read", "ToolSearch", "shout", "weather"],
-        ["Glob", "Read", "ToolSearch", "shout", "weather"],
+        ["Glob", "Read", "ToolSearch"],
+        ["Glob", "Read", "ToolSearch", "weather"],
+        ["Glob", "Read", "ToolSearch", "weather"],
     ]
     assert first.body["system"] == second.body["system"]
     assert "weather" not in str(first.body["system"])

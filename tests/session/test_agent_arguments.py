@@ -22,7 +22,8 @@ SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
 def env(tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "home"
     home.mkdir()
-    return {"HOME": str(home), "PATH": "/usr/bin:/bin", "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+    env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+    return env | {"HANDRAIL_MCP_WAIT_MS": "60000"}
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ async def call(catalog: Catalog, name: str, raw: Json, folder: Path, env: Mappin
 
 @pytest.mark.proves("B7")
 def test_tool_search_is_offered_only_where_something_can_be_held_back() -> None:
-    assert make_catalog(variables={}).pool.find("ToolSearch")
+    assert make_catalog(variables={}, deferral=Deferral(mode="on")).pool.find("ToolSearch")
+    assert not make_catalog(variables={}, deferral=Deferral(mode="auto")).pool.find("ToolSearch")
     assert not make_catalog(variables={}, deferral=Deferral(mode="off")).pool.find("ToolSearch")
 
 

@@ -109,17 +109,21 @@ async def test_an_answer_that_is_none_is_a_no(tmp_path: Path, answer: Any, reaso
     assert reason in results(agent)[0]
 
 
-async def test_a_callback_that_raises_lets_nothing_run(tmp_path: Path) -> None:
+async def test_a_callback_that_raises_is_a_no_that_the_run_and_the_log_tell_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def can_use_tool(*_: Any) -> Any:
         raise ValueError("lost")
 
     written = Written()
     model = ScriptedModel([[use("1", "note", text="a")], [say("Done.")]])
     agent = Agent(model, [written.tool], can_use_tool=can_use_tool, cwd=tmp_path, env=ENV)
-    await agent.ask("Keep it.")
+    answer = await agent.ask("Keep it.")
 
     assert written.texts == []
-    assert "ValueError: lost" in results(agent)[0]
+    assert "was refused: the program that runs this agent was asked and failed (ValueError: lost)" in results(agent)[0]
+    assert [denial.use.id for denial in answer.ended.denials] == ["1"]
+    assert "ValueError: lost" in caplog.text
 
 
 @pytest.mark.proves("B13", "R3")
@@ -212,10 +216,12 @@ async def test_in_auto_mode_the_classifier_of_an_agent_is_asked(tmp_path: Path) 
     assert shell.ran == ["npm test"]
 
 
-def test_searches_leave_out_what_the_policy_of_the_moment_hides(tmp_path: Path) -> None:
+def test_searches_leave_out_what_the_policy_hides_that_judged_their_call(tmp_path: Path) -> None:
     world = World(tmp_path)
-    here, is_hidden = world.places.cwd, tool_services(world.live()).hidden
+    live = world.live()
+    here, is_hidden = world.places.cwd, tool_services(live).hidden
 
     assert (is_hidden(f"{here}/a.txt"), is_hidden(f"{here}/.env")) == (False, True)
     world.write("user", {"permissions": {"deny": ["Read(a.txt)"]}})
+    live.policy()  # the next call is judged
     assert is_hidden(f"{here}/a.txt")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.extensions.places import repository_of
 from handrail.loop.prompt import GitFacts, facts_text
 from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.session.environment import (
@@ -17,7 +18,6 @@ from handrail.session.environment import (
     gather,
     git_folder,
     parse_status,
-    repository_of,
 )
 
 pytestmark = pytest.mark.needs("git")

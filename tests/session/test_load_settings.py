@@ -25,7 +25,7 @@ from handrail.tools.context import ToolContext
 from handrail.tools.function import tool
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
-from handrail.tools.tool import Tool
+from handrail.tools.tool import PromptView, Tool
 from tests.config.world import World
 
 
@@ -278,10 +278,12 @@ PAYING = """
 import sys
 from pathlib import Path
 from handrail.session.session_settings import open_settings
+from handrail.session.caller_names import NO_NAMES
 from handrail.config.flags import SettingsFlags
 
 root = Path(sys.argv[1])
-live = open_settings(root / "project", {"HOME": str(root / "home")}, root / "state", SettingsFlags(), print)
+env, flags = {"HOME": str(root / "home")}, SettingsFlags()
+live = open_settings(root / "project", env, root / "state", flags, print, names=NO_NAMES)
 live.denies_tool("Read", None)
 print(" ".join(sorted(name for name in sys.modules if name.startswith(("handrail.config.", "handrail.permissions")))))
 """
@@ -298,8 +300,12 @@ def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
     assert loaded() == least
 
     world.write("user", {"permissions": {"deny": ["Read(.env)"], "allow": ["Glob"]}, "model": "m"})
-    read = {f"config.{name}" for name in ("check", "document", "json_paths", "keys", "load", "managed", "merge")}
-    assert loaded() == least | read | {"permissions", "permissions.modes"}
+    read = {
+        f"config.{name}"
+        for name in ("check", "document", "json_paths", "keys", "load", "managed", "merge", "unused_keys")
+    }
+    loaded()  # the rules are checked once, and what was found is kept
+    assert loaded() == least | read | {"config.files", "permissions", "permissions.modes"}
 
 
 # Tools that are taken away
@@ -333,6 +339,9 @@ def test_in_plan_mode_tools_that_never_only_read_are_not_offered(world: World) -
     class Either(Tool[EitherInput]):
         name = "either"
         input_model = EitherInput
+
+        def prompt(self, view: PromptView) -> str:
+            return "Looks or changes."
 
         def is_read_only(self, args: EitherInput) -> bool:
             return args.text == "look"
@@ -553,9 +562,8 @@ def test_a_rule_that_cannot_be_read_is_named_with_file_line_and_key(world: World
 
     world.live(told).policy()
 
-    assert told == [
-        ".handrail/settings.json:2: permissions.deny[1] is 'Bash(' - the bracket is not closed. It matches nothing."
-    ]
+    what = ".handrail/settings.json:2: permissions.deny[1] is 'Bash(' - the bracket is not closed; add )."
+    assert told == [f"{what} Until it is corrected, calls of Bash are asked for."]
 
 
 def test_what_a_person_agreed_to_counts_to_the_end_of_the_session_although_the_folder_is_not_trusted(

@@ -1,8 +1,12 @@
 """MCP servers of a session, by their configuration."""
 
+import asyncio
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from handrail.mcp.peer import Message
@@ -38,3 +42,54 @@ async def test_a_server_whose_name_rules_cannot_tell_from_another_is_left_out(
     assert [tool.mcp.server for tool in servers.tools if tool.mcp] == used
     assert len(notes) == len(names) - len(used)
     assert all("rules cannot tell its name from" in note for note in notes)
+
+
+async def test_a_server_that_hangs_holds_up_no_first_answer_and_its_tools_follow_behind_the_others(
+    tmp_path: Path,
+) -> None:
+    gate = asyncio.Event()
+    warnings: list[str] = []
+
+    async def carry(name: str, message: Message) -> Message:
+        if name == "slow":
+            await gate.wait()
+        return await answer(name, message)
+
+    servers = Servers({}, tmp_path, carry)
+    servers.add({"slow": {"type": "sdk"}, "quick": {"type": "sdk"}}, "flag")
+    late: list[Sequence[str]] = []
+    came = asyncio.Event()
+
+    def on_late(notes: Sequence[str]) -> None:
+        late.append(notes)
+        came.set()
+
+    with anyio.fail_after(20):
+        warnings += await servers.connect(0.05, on_late)
+        assert [tool.name for tool in servers.tools] == ["mcp__quick__t"]
+        assert [status["status"] for status in servers.status()] == ["pending", "connected"]
+
+        gate.set()
+        await came.wait()
+
+    assert len(warnings) == 1
+    assert "'slow' has not answered after 0.05 s" in warnings[0]
+    assert late == [("the MCP server 'slow' has answered: 1 tool from now on.",)]
+    assert sorted(tool.name for tool in servers.tools) == ["mcp__quick__t", "mcp__slow__t"]
+    await servers.aclose()
+
+
+@pytest.mark.proves("R8")
+async def test_a_server_that_never_answers_is_gone_with_the_session(tmp_path: Path) -> None:
+    fifo = tmp_path / "pid"
+    os.mkfifo(fifo)
+    servers = Servers({"PATH": os.environ["PATH"]}, tmp_path)
+    servers.add({"hangs": {"command": "/bin/sh", "args": ["-c", f"echo $$ > {fifo}; sleep 600"]}}, "flag")
+    with anyio.fail_after(20):
+        notes = await servers.connect(0.0)
+        pid = int(await anyio.to_thread.run_sync(fifo.read_text))
+        await servers.aclose()
+
+    assert "'hangs' has not answered" in notes[0]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -77,6 +77,7 @@ def test_what_runs_without_a_session_left_goes_when_it_is_old(env: dict[str, str
 
 def test_nothing_that_is_in_use_goes_even_if_nothing_is_kept(env: dict[str, str]) -> None:
     opened = session_store(env).create("/proj", "mine")
+    opened.writer.add_message(UserMessage((Text("hello"),)))
     keep(env, "runs", "mine")
     keep(env, "runs", f"{os.getpid()}-00000000")
     keep(env, "runs", WITHOUT_SESSION)

@@ -27,10 +27,10 @@ from handrail.conversation.request import History, Request
 from handrail.conversation.stream import BlockEnd
 from handrail.errors import CassetteMissError
 
-def ask(cassette, words, model="m"):
+def ask(cassette, words, model="m", system=()):
     async def answer():
         provider = cassette.provider(model, provider="anthropic")
-        request = Request(model, History([UserMessage((Text(words),))]))
+        request = Request(model, History([UserMessage((Text(words),))]), system=system)
         events = [event async for event in provider.stream(request)]
         await provider.aclose()
         return "".join(event.block.text for event in events if isinstance(event, BlockEnd))
@@ -127,6 +127,30 @@ async def test_a_test_that_fails_while_recording_leaves_the_old_cassette(tmp_pat
     assert code == 1, output
     assert run(tmp_path)[0] == 0
     assert [path.suffix for path in (tmp_path / "cassettes").rglob("*.*")] == [".jsonl"]
+
+
+async def test_what_changed_since_the_recording_is_a_warning_and_with_exact_matching_a_miss(tmp_path: Path) -> None:
+    tests = """
+def test_one(cassette):
+    assert ask(cassette, 'Hi', system=SYSTEM) == 'Hello'
+
+@pytest.mark.cassette(match="exact")
+def test_two(cassette):
+    assert "exact" in cassette.flags or cassette.recording
+    assert ask(cassette, 'Hi', system=SYSTEM) == 'Hello'
+"""
+    write(tmp_path, tests.replace("SYSTEM", "('Be brief.',)"))
+    code, output = await record(tmp_path, *[Reply((Text("Hello"),))] * 2)
+    assert code == 0, output
+    assert run(tmp_path, "-W", "error")[0] == 0
+    write(tmp_path, tests.replace("SYSTEM", "('Be long.',)"))
+
+    code, output = run(tmp_path, "-W", "default")
+
+    assert "1 failed, 1 passed, 1 warning" in output
+    assert "UserWarning: Since the cassette" in output
+    assert "was recorded, this has changed: the system prompt" in output
+    assert "with match=conversation it would be answered" in output
 
 
 async def test_settings_name_what_is_secret_and_what_is_volatile(tmp_path: Path) -> None:

@@ -29,12 +29,12 @@ def nap() -> None:
     """Sleep for a while."""
 
 
-@tool
+@tool(always_load=True)
 def work() -> None:
     """Do something."""
 
 
-@tool
+@tool(always_load=True)
 def zap() -> None:
     """The last of the own tools."""
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, NewType, Optional, Union
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
@@ -260,7 +260,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300)
 @given(HINTS, VALUES)
 def test_what_a_tool_accepts_it_declares_to_the_last_text(hint: Any, value: Any) -> None:
     """Whatever type is accepted, no text of a value stays out of the declaration."""

@@ -278,10 +278,11 @@ def deferring(deferral: Deferral, *mcp: AnyTool, custom: tuple[AnyTool, ...] = (
 
 @pytest.mark.proves("C1", "C5", "A22")
 def test_deferred_tools_go_out_as_names_and_not_as_definitions() -> None:
-    pool = deferring(ON, *served("mcp__a__x", "mcp__a__y"), custom=(Own("Cron", should_defer=True), Own("Mine")))
+    custom = (Own("Cron", should_defer=True), Own("Mine", always_load=True), Own("Seldom"))
+    pool = deferring(ON, *served("mcp__a__x", "mcp__a__y"), custom=custom)
 
     assert names(pool.active) == ["Mine", "Read", "ToolSearch"]
-    assert pool.deferred == ("Cron", "mcp__a__x", "mcp__a__y")
+    assert pool.deferred == ("Cron", "Seldom", "mcp__a__x", "mcp__a__y")
     assert b"mcp__a__x" not in wire(pool)
     assert pool.find("mcp__a__x") is not None, "a blind call finds it"
 
@@ -292,6 +293,16 @@ def test_holding_back_starts_above_a_number_of_tools(count: int, held: int) -> N
     pool = deferring(Deferral(mode="auto", count=count), *served("mcp__a", "mcp__b", "mcp__c"))
 
     assert len(pool.deferred) == held
+
+
+@pytest.mark.proves("C2", "B7")
+@pytest.mark.parametrize(("count", "sent"), [(2, ["Read", "ToolSearch"]), (3, ["Read", "a", "b", "c"])])
+def test_the_callers_own_tools_wait_above_that_number_and_only_then_is_there_a_search(
+    count: int, sent: list[str]
+) -> None:
+    pool = deferring(Deferral(mode="auto", count=count), custom=(Own("a"), Own("b"), Own("c")))
+
+    assert names(pool.active) == sent
 
 
 @pytest.mark.proves("C2")

@@ -378,3 +378,28 @@ def test_people_can_read_an_export(store: TranscriptStore) -> None:
 
     assert "## User\n\nhello" in text
     assert '````\n{"f":"```"}\n````' in text
+
+
+def test_of_two_that_begin_one_session_the_first_to_speak_has_it(store: TranscriptStore) -> None:
+    first, second = store.create("/proj", "one"), store.create("/proj", "one")
+    assert not first.path.exists()
+
+    second.writer.add_message(HELLO)
+    first.writer.add_message(UserMessage((Text("me too"),)))
+
+    assert second.writer.failure is None
+    assert "in use already" in str(first.writer.failure)
+    second.writer.close()
+    third = store.resume(second.path, "/proj")
+    assert third.messages == (HELLO,)
+    third.writer.close()
+
+
+def test_a_session_that_another_process_has_begun_and_closed_is_not_written_over(store: TranscriptStore) -> None:
+    waiting = store.create("/proj", "one")
+    talk(store.create("/proj", "one"))
+
+    waiting.writer.add_message(UserMessage((Text("me too"),)))
+
+    assert "Another process has begun the session 'one' meanwhile" in str(waiting.writer.failure)
+    assert rebuild(read(waiting.path)).messages == (HELLO, REPLY)

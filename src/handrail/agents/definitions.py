@@ -4,16 +4,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.files.frontmatter import parse_frontmatter, split_names
+from handrail.files.frontmatter import MarkdownFile, parse_frontmatter, split_names
 from handrail.lazy import lazy
+from handrail.permissions.modes import MODE_ALIASES, MODES
+from handrail.permissions.wildcards import parse_wildcards
 from handrail.records import record
 
 if TYPE_CHECKING:
-    from handrail.permissions import modes, rules, wildcards
+    from handrail.permissions import known_tools, rules
 else:  # the first request does not need them
-    modes = lazy("handrail.permissions.modes")
+    known_tools = lazy("handrail.permissions.known_tools")
     rules = lazy("handrail.permissions.rules")
-    wildcards = lazy("handrail.permissions.wildcards")
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
@@ -24,8 +25,9 @@ class AgentDefinition:
     """
     One kind of sub-agent. `prompt` is its system prompt.
 
-    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. An empty
-    `model` is that of the caller. `mode` is the widest mode it works in; one wider than the caller's has no effect.
+    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. The
+    `model` may be a short name; without one, or with `inherit`, it is that of the caller. `mode` is the widest mode it
+    works in; one wider than the caller's has no effect.
     """
 
     name: str
@@ -39,10 +41,16 @@ class AgentDefinition:
     source: str = "built-in"
 
     def may_use(self, tool: str) -> bool:
-        """Whether it may use a tool of this name."""
-        if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool):
+        """Whether it may use a tool of this name. A misspelt name that is disallowed takes away what it may mean."""
+        if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool) or tool in self.misspelt_limits():
             return False
         return self.tools is None or _names_tool(self.tools, tool)
+
+    def misspelt_limits(self) -> dict[str, str]:
+        """The tools that misspelt names among the disallowed ones may mean, each with that name."""
+        names = [name.partition("(")[0].strip() for name in self.disallowed]
+        wrong = [name for name in names if not known_tools.is_known(name)]
+        return {tool: name for name in wrong for tool in known_tools.possible_tools(name)}
 
     def has_only(self, is_wanted: Callable[[str], bool]) -> bool:
         """Whether it names its tools, and every one of them is wanted."""
@@ -66,9 +74,21 @@ BUILT_IN = (
 )
 
 
+USED = frozenset(("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns"))
+
+
+def unused_fields(head: MarkdownFile) -> list[str]:
+    """The fields of a definition that have no effect."""
+    return [name for name in head.values if name not in USED]
+
+
 def parse_file(text: str, source: str) -> AgentDefinition | str:
+    """The definition in the text of a Markdown file, or what is wrong with it."""
+    return parse_definition(parse_frontmatter(text), source)
+
+
+def parse_definition(head: MarkdownFile, source: str) -> AgentDefinition | str:
     """The definition in a Markdown file, or what is wrong with it."""
-    head = parse_frontmatter(text)
     value: dict[str, object] = {key: head.text(key) for key in ("description", "permissionMode", "model")}
     value |= {key: head.names(key) for key in ("tools", "disallowedTools")}
     turns = head.text("maxTurns")
@@ -94,7 +114,7 @@ def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
         prompt,
         _names(value.get("tools")),
         _names(value.get("disallowedTools")) or (),
-        _model(value.get("model")),
+        value["model"] if isinstance(value.get("model"), str) else "",
         str(mode),
         turns if isinstance(turns, int) and turns > 0 else None,
         source,
@@ -106,9 +126,7 @@ def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     for name in names:
         plain = rules.ALIASES.get(each := name.partition("(")[0].strip(), each)
         server = plain.startswith(rules.MCP) and "__" not in plain.removeprefix(rules.MCP)
-        if wildcards.parse_wildcards(plain).matches(tool) or (
-            server and wildcards.parse_wildcards(f"{plain}__*").matches(tool)
-        ):
+        if parse_wildcards(plain).matches(tool) or (server and parse_wildcards(f"{plain}__*").matches(tool)):
             return True
     return False
 
@@ -118,9 +136,9 @@ def _problem(name: object, description: object, mode: object) -> str:
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"
-    if not mode or (isinstance(mode, str) and modes.MODE_ALIASES.get(mode, mode) in modes.MODES):
+    if not mode or (isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES):
         return ""
-    return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(modes.MODES)}."
+    return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
 
 
 def _names(value: Any) -> tuple[str, ...] | None:
@@ -133,7 +151,3 @@ def _names(value: Any) -> tuple[str, ...] | None:
             return tuple(str(each) for each in value)
         case _:
             return ()
-
-
-def _model(value: object) -> str:
-    return value if isinstance(value, str) and value != "inherit" else ""

@@ -77,7 +77,10 @@ class Edit(Tool[EditInput]):
         place = place_of(args.file_path, ctx, self._services)
         if one_line_end(args.old_string) == one_line_end(args.new_string):
             only = "" if args.old_string == args.new_string else " but for line ends, which Edit keeps as they are"
-            return Refuse(f"old_string and new_string are equal{only}. Nothing would change in {args.file_path!r}.")
+            return Refuse(
+                f"old_string and new_string are equal{only}. Nothing would change in {args.file_path!r}. "
+                "Give the new text, or leave the file as it is."
+            )
         if place.kind in (FileKind.MISSING, FileKind.LINK) and args.old_string:
             return Refuse(
                 f"{args.file_path!r} does not exist, so there is nothing to replace. Look for it with Glob, or make it "
@@ -136,9 +139,7 @@ def places(source: FileSource, encoding: Encoding, args: EditInput) -> TextMatch
         return TextMatches([(source.size, source.size)])
     found = find_text(source, encoding, args.old_string, overlapping=not args.replace_all)
     if not found.spans:
-        hint = nearest_block(source, encoding, args.old_string)
-        move = "Correct old_string." if hint else "Read the file again."
-        raise ToolError("\n".join(filter(None, [f"old_string does not occur in {name!r}. {move}", hint])))
+        raise ToolError(not_found(source, encoding, args))
     if len(found.spans) > 1 and not args.replace_all:
         lines = ", ".join(map(str, TextEdits(source, encoding, found.spans, []).lines(NAMED_LINES)))
         more = ", ..." if len(found.spans) > NAMED_LINES else ""
@@ -148,6 +149,16 @@ def places(source: FileSource, encoding: Encoding, args: EditInput) -> TextMatch
             "lines to old_string, or set replace_all."
         )
     return found
+
+
+def not_found(source: FileSource, encoding: Encoding, args: EditInput) -> str:
+    """The message about a text that is not in the file, which is as it was read: reading it again shows nothing new."""
+    missing = f"old_string does not occur in {args.file_path!r}"
+    if source.size <= len(encoding.mark):
+        return f"{missing}: the file is empty. Leave old_string empty to give it its first text."
+    if hint := nearest_block(source, encoding, args.old_string):
+        return f"{missing}. Correct old_string.\n{hint}"
+    return f"{missing}, and nothing like it does. The file is as you read it; search others with Grep."
 
 
 def result(

@@ -17,10 +17,11 @@ from handrail.builtin.support.ripgrep import (
     VERSION_CONTROL,
     Folder,
     RipgrepProcess,
-    newest_first,
     one_line,
     relative_name,
+    sort_names,
 )
+from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
@@ -98,6 +99,12 @@ class Glob(ReadOnlyTool[GlobInput]):
         card = Card(title=f"{self.name} {args.pattern or args.path}", detail=several(found.total, "file"))
         return Output(text=text, data=data, card=card)
 
+    def output_from_data(self, data: Json) -> Output:
+        names = data.get("filenames")
+        if isinstance(names, list):
+            return Output(text="\n".join(map(str, names)), data=data)
+        return super().output_from_data(data)
+
     def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> GlobResult:
         before, rest = fixed_start(pattern)
         if folder.below(before) is None:
@@ -112,9 +119,10 @@ class Glob(ReadOnlyTool[GlobInput]):
                 names = (name for name in names if fits(tuple(os.fsdecode(name[2:]).split("/"))))
             if self._services.hidden is not nothing_hidden:
                 names = filter(partial(self._shows, folder), names)
-            newest, total = newest_first(folder, names, MAX_FILES)
+            newest, total = sort_names(folder, names, self._services, MAX_FILES)
             if program.complaint and not program.unreadable:
-                raise ToolError(f"{pattern!r} cannot be searched for: {program.complaint.decode(errors='replace')}")
+                complaint = program.complaint.decode(errors="replace").strip().rstrip(".")
+                raise ToolError(f"{pattern!r} cannot be searched for: {complaint}. Give another pattern.")
             start = "".join(f"{part}/" for part in before)
             return GlobResult([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
 

@@ -44,3 +44,5 @@ class ToolServices:
     """Whether commands may go on in the background."""
     output_quota: Callable[[], int] = usual_quota
     """How many bytes of output a command may write before it is stopped."""
+    sorts_by_name: bool = False
+    """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""

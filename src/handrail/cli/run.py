@@ -11,17 +11,22 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from handrail.cli.display import NO_DISPLAY, display_for, folder_warning
 from handrail.cli.flags import Flags, read_flags
 from handrail.cli.permission_flags import warn
+from handrail.cli.result_guard import ResultGuard
 from handrail.cli.session_flags import session_spec
 from handrail.cli.signals import on_signals
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
-from handrail.errors import HandrailError
+from handrail.errors import ClosedError, FlagError, HandrailError
 from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
+from handrail.headless.pipe import watch_reader
+from handrail.headless.piped_text import PipedText
 from handrail.headless.printer import Printer, printer_for
+from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import RunEnded
 from handrail.session.build import open_session
@@ -29,46 +34,67 @@ from handrail.session.session import Session
 from handrail.session.spec import SessionHost
 
 if TYPE_CHECKING:
-    from handrail.cli import serve_stdio
+    from handrail.cli import live, serve_stdio
 else:
+    live = lazy("handrail.cli.live")
     serve_stdio = lazy("handrail.cli.serve_stdio")
 
 NO_PROMPT = 'there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.'
-FAILED, USAGE = 1, 2
+FAILED, USAGE, DENIED = 1, 2, 3
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
 """How long an idle pipe is waited for, in seconds, when there is a prompt already."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """0 = answered, 1 = the run failed or there was no prompt, 2 = bad flags, 130 = interrupted, 143 = terminated."""
-    flags = read_flags(arguments)
-    if flags.chosen.record and flags.chosen.replay:
-        warn("--record and --replay cannot be used together: a replay has nothing new to record.")
-        return USAGE
-    for warning in flags.warnings:
-        warn(warning)
-    if flags.chosen.prompt is None and flags.chosen.output_format == flags.chosen.input_format == "text":
-        warn("the interactive terminal has not come yet. Use -p with a prompt.")
-        return USAGE
-    plain_log()
+    """
+    The exit code of a run.
+
+    0 = answered, 1 = it failed, was left or had no prompt, 2 = bad flags, 3 = answered, but a call was refused and
+    --fail-on-denial was given; after a signal 128 and its number.
+    """
+    result = ResultGuard(arguments)
     try:
-        with open_debug_file(flags.chosen.debug_file) as flags.chosen.debug_out:
-            return dispatch(flags)
+        return dispatch(arguments, result)
+    except FlagError as error:
+        result.fail(str(error))
+        sys.stderr.write(f"{error.usage}handrail: error: {error}\n")
+        return USAGE
     except HandrailError as error:
+        result.fail(str(error))
         warn(str(error))
         return FAILED
+    except Exception as error:
+        result.fail(f"handrail failed: {type(error).__name__}: {error}. Standard error says more.")
+        raise
 
 
-def dispatch(flags: Flags) -> int:
+def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
     """Serve a program that drives the agent, or work on one prompt."""
-    if flags.chosen.input_format == "stream-json":
-        return asyncio.run(serve_stdio.serve(flags))
-    prompt = prompt_of(flags.chosen)
-    if not prompt and not (flags.chosen.resume or flags.chosen.newest):
-        warn(NO_PROMPT)
-        return FAILED
-    return asyncio.run(answer(flags, prompt))
+    flags = read_flags(arguments)
+    chosen = flags.chosen
+    if chosen.record and chosen.replay:
+        raise FlagError("--record and --replay cannot be used together: a replay has nothing new to record.", "")
+    for warning in flags.warnings:
+        warn(warning)
+    if is_interactive(chosen):
+        hint = 'Give a prompt: handrail "What does this project do?"'
+        raise FlagError(f"the interactive terminal has not come yet. {hint}", "")
+    plain_log()
+    with open_debug_file(chosen.debug_file) as chosen.debug_out:
+        if chosen.input_format == "stream-json":
+            return asyncio.run(serve_stdio.serve(flags))
+        if warning := folder_warning(os.path.realpath("."), os.path.realpath(os.environ.get("HOME") or "/")):
+            warn(warning)
+        prompt = prompt_of(chosen)
+        if not prompt and not (chosen.resume or chosen.newest):
+            raise HandrailError(NO_PROMPT)
+        return asyncio.run(show(flags, prompt, result))
+
+
+def is_interactive(chosen: argparse.Namespace) -> bool:
+    """Whether the flags ask for a conversation on the terminal: no prompt, and no format that only programs read."""
+    return chosen.prompt is None and not chosen.words and chosen.output_format == chosen.input_format == "text"
 
 
 def plain_log() -> None:
@@ -82,14 +108,28 @@ def plain_log() -> None:
         logging.lastResort.setFormatter(Plain())
 
 
-async def answer(flags: Flags, prompt: str) -> int:
+async def show(flags: Flags, prompt: str, result: ResultGuard) -> int:
+    """Let the agent work on the prompt; on a terminal, what happens is drawn and the person may be asked."""
+    display = display_for(flags.chosen)
+    if not display.needs_terminal:
+        return await answer(flags, prompt, result)
+    with live.open_terminal(flags.chosen, display) as terminal:
+        return await answer(flags, prompt, result, terminal)
+
+
+async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live.TerminalRun | None" = None) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
-    session = open_session(session_spec(chosen), host=SessionHost(on_warning=warn))
-    printers = printers_for(chosen, session)
-    code = on_signals(session.conversation.interrupt)
+    host = SessionHost(on_warning=warn, handler=terminal.handler if terminal else None)
+    session = open_session(session_spec(chosen), host=host)
+    out = PipedText.of(sys.stdout)
+    printers = printers_for(chosen, session, out, terminal)
+    code = on_signals(lambda: _stop(session, out))
     ended: RunEnded | None = None
+    denied = False
     try:
+        if out is not None:
+            watch_reader(out.descriptor, session.conversation.interrupt)
         message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words
         if not prompt and session.conversation.deferred is None:
             raise HandrailError(NO_PROMPT)
@@ -99,28 +139,51 @@ async def answer(flags: Flags, prompt: str) -> int:
                     session.conversation.interrupt()  # the signal may have come before there was a run
                 for printer in printers:
                     printer.on_event(event)
+                denied = denied or bool(denials_of(event))
                 if isinstance(event, RunEnded):
                     ended = event
+                    result.is_printed = True
+                if out is not None:
+                    await out.drain()
+    except ClosedError:
+        result.is_printed = True  # it has no reader any more
+        ended = None
     finally:
         await session.aclose()
-    if (stopped := code()) is not None:
+    return _exit_code(code(), ended, denied=denied and chosen.fail_on_denial)
+
+
+def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> int:
+    if stopped is not None:
         return stopped
-    return FAILED if ended is None or ended.is_error else 0
+    return FAILED if ended is None or ended.is_error else DENIED if denied else 0
 
 
-def printers_for(chosen: argparse.Namespace, session: Session) -> list[Printer]:
-    """The printers of the events of a run."""
+def _stop(session: Session, out: PipedText | None) -> None:
+    session.conversation.interrupt()
+    if out is not None:
+        out.hurry()
+
+
+def printers_for(
+    chosen: argparse.Namespace, session: Session, out: PipedText | None, terminal: "live.TerminalRun | None"
+) -> list[Printer]:
+    """The printers of the events of a run; `out` is what they print to, None = the terminal."""
+    display = terminal.display if terminal else NO_DISPLAY
     lines = Lines(
         session.id,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
         facts=session.facts,
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
+        window=session.model_facts.window,
     )
-    printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
+    printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
+    text, is_kept = None if display.streams else out or sys.stdout, session.transcript is not None
+    printers.append(printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
-    elif chosen.debug or chosen.verbose:
+    elif chosen.debug or (chosen.verbose and not display.shows_calls):
         notices = chosen.output_format != "text"  # the text printer shows notices anyway
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers

@@ -10,6 +10,7 @@ from handrail.cli.signals import on_signals
 from handrail.headless.debug import file_printer
 from handrail.headless.engine import EngineOptions, open_engine
 from handrail.headless.mirror import MirroredOut
+from handrail.headless.pipe import watch_reader
 from handrail.headless.serve import Service, Serving
 from handrail.headless.streams import FileLines, FileOut
 from handrail.session.spec import SessionHost
@@ -43,7 +44,12 @@ async def serve(flags: Flags) -> int:
         service.stop()
         plain_out.hurry()
 
+    def leave() -> None:
+        service.stop()
+        plain_out.close()
+
     stopped = on_signals(stop)
+    watch_reader(sys.stdout.fileno(), leave)
     code = await service.serve(FileLines(sys.stdin.fileno()))
     if mirror is not None:
         await mirror.rest()

@@ -1,6 +1,7 @@
 """Turns the flags of `handrail -p` into the specification of a session."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,17 @@ from handrail.session.spec import PromptOptions, SessionSpec, ToolOptions
 from handrail.session.tools import builtin_names
 from handrail.session.transcript import TranscriptOptions
 from handrail.tools.pool import NO_DEFERRAL
+from handrail.tools.wording import did_you_mean
 
 if TYPE_CHECKING:
     from handrail.session import mcp_servers
 else:
     mcp_servers = lazy("handrail.session.mcp_servers")
 
+MAX_TURNS = 2_000
 TASK_BUDGETS = "task-budgets-2026-03-13"
+ENTRYPOINT = "CLAUDE_CODE_ENTRYPOINT"
+"""The variable in which the SDK says that it drives us."""
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
 
@@ -31,7 +36,7 @@ def session_spec(chosen: argparse.Namespace) -> SessionSpec:
         cwd=Path.cwd(),
         model=ModelOptions(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
         request=_request_options(chosen),
-        limits=Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
+        limits=Limits(turns=chosen.max_turns or _default_turns(chosen), dollars=chosen.max_budget_usd),
         prompt=_prompt_options(chosen),
         tools=_tool_options(chosen),
         flags=settings_flags(chosen),
@@ -43,7 +48,13 @@ def session_spec(chosen: argparse.Namespace) -> SessionSpec:
         verbose=chosen.verbose,
         record=chosen.record and Path(chosen.record),
         replay=chosen.replay and Path(chosen.replay),
+        replay_match=chosen.replay_match,
     )
+
+
+def _default_turns(chosen: argparse.Namespace) -> int | None:
+    """A run that nothing else ends does not go on for ever; a program that drives one sets its own limits."""
+    return None if chosen.input_format == "stream-json" else MAX_TURNS
 
 
 def _request_options(chosen: argparse.Namespace) -> RequestOptions:
@@ -69,7 +80,7 @@ def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
     every = builtin_names()
     named = None if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
     for name in sorted({*(named or ())} - every):
-        warn(f"--tools: there is no built-in tool {name!r} here; the others are used")
+        warn(f"--tools: there is no built-in tool {name!r} here; the others are used.{did_you_mean(name, every)}")
     servers: dict[str, Any] = {}
     for config in chosen.mcp_config:
         servers |= mcp_servers.read_servers(config, Path.cwd())
@@ -94,7 +105,12 @@ def _transcript_options(chosen: argparse.Namespace) -> TranscriptOptions:
         dropped=chosen.resume_drops_turn,
         name=chosen.name,
         mirrored=chosen.session_mirror,
+        copied=_is_driven_by_sdk(chosen) and not chosen.session_mirror,
     )
+
+
+def _is_driven_by_sdk(chosen: argparse.Namespace) -> bool:
+    return chosen.input_format == "stream-json" and os.environ.get(ENTRYPOINT, "").startswith("sdk")
 
 
 def read_text(file: str) -> str:

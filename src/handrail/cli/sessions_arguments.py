@@ -17,6 +17,11 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def comma_separated(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
 def add_subcommand(
     inner: "Commands", name: str, text: str, parents: Sequence[argparse.ArgumentParser] = ()
 ) -> argparse.ArgumentParser:

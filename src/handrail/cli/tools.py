@@ -1,39 +1,80 @@
-"""`handrail tools`: lists the tools of the pool and how each behaves."""
+"""`handrail tools`: the tools that a run here offers, those that wait to be searched for, and those it holds back."""
 
 import argparse
+import asyncio
 import json
 import os
-import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permission_flags import warn
+from handrail.cli.permission_flags import settings_flags, warn
+from handrail.cli.terminal import Screen
 from handrail.config.execution import features_of
-from handrail.config.flags import NO_FLAGS_GIVEN
-from handrail.session.session_settings import open_settings
+from handrail.permissions.rules import Behaviour
+from handrail.session.mcp_servers import Servers, refused_by
+from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.state_folder import state_folder
-from handrail.session.tools import deferral_of, make_catalog, whatever_the_input
+from handrail.session.tools import deferral_of, make_catalog, unwanted_tools, whatever_the_input
 from handrail.tools.access import EXCLUSIVE, SHARED
+from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
-from handrail.tools.pool import AnyTool, Pool
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Pool
 from handrail.tools.tool import FLAGS, PLAIN_VIEW
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print the pool as a table or as JSON."""
-    settings = open_settings(Path.cwd(), os.environ, state_folder(os.environ), NO_FLAGS_GIVEN, warn)
-    env = settings.loaded.env
-    pool = make_catalog(
-        variables=env,
-        denied=settings.denies_tool,
-        features=features_of(settings.loaded.settings, env),
-        deferral=deferral_of(env),
-    ).pool
-    rows = [about(tool, pool) for tool in pool]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print(json.dumps(rows, ensure_ascii=False, indent=2) if chosen.json else table(rows, width))
+    """Print the pool of a run as a table or as JSON."""
+    settings = open_settings(Path.cwd(), os.environ, state_folder(os.environ), settings_flags(chosen), warn)
+    rows, servers = asyncio.run(look(chosen, settings))
+    if chosen.json:
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        print(format_rows(rows, servers, Screen(sys.stdout)))
     return 0
+
+
+async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The tools as data, and how the MCP servers stand. Servers are started only with `--connect`."""
+    loaded = settings.loaded
+    servers = Servers(loaded.env, Path.cwd(), refuses=refused_by(settings))
+    servers.add(loaded.settings.servers, "project")
+    named = None if chosen.tools == ("default",) else chosen.tools
+    unwanted = unwanted_tools(named)
+    try:
+        for note in await servers.connect() if chosen.connect else ():
+            warn(note)
+        catalog = make_catalog(
+            variables=loaded.env,
+            denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
+            planning=lambda: settings.mode == "plan",
+            features=features_of(loaded.settings, loaded.env),
+            deferral=deferral_of(loaded.env) if named is None else NO_DEFERRAL,
+            mcp=servers.tools,
+        )
+        rows = [about(tool, catalog.pool) for tool in catalog.pool]
+        held = held_back(catalog, settings, unwanted)
+        return [
+            *rows,
+            *({"name": name, "loaded": "never", "why": why} for name, why in held.items()),
+        ], servers.by_status()
+    finally:
+        await servers.aclose()
+
+
+def held_back(catalog: Catalog, settings: SessionSettings, unwanted: frozenset[str]) -> dict[str, str]:
+    """The built-in tools that a run does not offer, each with the reason."""
+    left_out = catalog.left_out()
+    if settings.mode == "plan":
+        left_out |= {tool.name: "plan mode offers only tools that read" for tool in catalog.pool.disabled}
+    for name in left_out:
+        if name in unwanted:
+            left_out[name] = "--tools does not name it"
+        elif settings.denies_tool(name, None):
+            rules = settings.policy().index[Behaviour.DENY].whole_tool(name, None)
+            left_out[name] = f"denied by {rules[0].written}" if rules else "a deny rule takes it away"
+    return left_out
 
 
 def about(tool: AnyTool, pool: Pool) -> dict[str, Any]:
@@ -54,23 +95,31 @@ def about(tool: AnyTool, pool: Pool) -> dict[str, Any]:
     }
 
 
-COLUMNS = ("name", "read_only", "runs", "loaded", "description")
+TITLES = {
+    "always": "offered with every request",
+    "when searched for": "offered by name, and loaded when the model searches for them",
+    "never": "held back",
+}
+STATES = {"connected": "its tools stand above", "pending": "not asked for its tools; --connect does"}
+READS = {True: "reads", False: "changes", "depends": "depends"}
 
 
-def table(rows: list[dict[str, Any]], width: int | None = None) -> str:
-    """The rows in columns, with the first sentence of each description; on a terminal, cut to its width."""
-    cells = [[_cell(row[column]) for column in COLUMNS] for row in rows]
-    titles = [column.replace("_", "-") for column in COLUMNS]
-    widths = [max(len(line[i]) for line in [titles, *cells]) for i in range(len(COLUMNS) - 1)]
-    lines = [
-        [*(text.ljust(width) for text, width in zip(line, widths, strict=False)), line[-1]] for line in [titles, *cells]
-    ]
-    return "\n".join("  ".join(line).rstrip()[:width] for line in lines)
+def format_rows(rows: list[dict[str, Any]], servers: Mapping[str, str], screen: Screen) -> str:
+    """The tools in columns, section by section, with the first sentence of each description or the reason."""
+    lines: list[str] = []
+    for loaded, title in TITLES.items():
+        cells = [cells_of(row) for row in rows if row["loaded"] == loaded]
+        lines += [screen.heading(title), *screen.table(cells), ""] if cells else []
+    states = [(name, STATES.get(state, state)) for name, state in servers.items()]
+    lines += [screen.heading("MCP servers"), *screen.table(states), ""] if states else []
+    return "\n".join(lines[:-1])
 
 
-def _cell(value: object) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case _:
-            return str(value).partition("\n")[0].partition(". ")[0]
+def cells_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    if row["loaded"] == "never":
+        return row["name"], row["why"]
+    return row["name"], READS.get(row["read_only"], "changes"), first_sentence(row["description"])
+
+
+def first_sentence(text: str) -> str:
+    return text.partition("\n")[0].partition(". ")[0]

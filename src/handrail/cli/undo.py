@@ -11,7 +11,7 @@ from typing import Any
 
 from handrail.conversation.plain import plain
 from handrail.errors import SessionError, UndoError
-from handrail.files.restore import go_back, latest, number_of
+from handrail.files.restore import RestoreResult, go_back, latest, number_of
 from handrail.files.undo import INDEX, UndoEntry, UndoHistory, read
 from handrail.session.state_folder import session_store, undo_folder
 
@@ -27,14 +27,19 @@ def run(chosen: argparse.Namespace) -> int:
     if not to:
         raise UndoError(f"Session {history.session} has nothing left to undo. --to 1 goes back to its beginning.")
     done = go_back(folder, to, force=chosen.force)
-    if chosen.json:
-        print(json.dumps({"to": to, "restored": done.restored, "removed": done.removed}))
-        return 0
+    print_result(done, f"changed back to before change {to} of session {history.session}.", as_json=chosen.json)
+    return 0
+
+
+def print_result(done: RestoreResult, end: str, *, as_json: bool) -> None:
+    """Print what was restored and removed, one line each, and how many there are; or one JSON object."""
+    if as_json:
+        print(json.dumps({"to": done.to, "restored": done.restored, "removed": done.removed}))
+        return
     for verb, paths in (("restored", done.restored), ("removed", done.removed)):
         for path in paths:
             print(plain(f"{verb}  {path}"))
-    print(f"{len(done.restored) + len(done.removed)} changed back to before change {to} of session {history.session}.")
-    return 0
+    print(f"{len(done.restored) + len(done.removed)} {end}")
 
 
 def journal_of(session: str | None, parent: Path, cwd: str) -> Path:

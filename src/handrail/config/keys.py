@@ -59,8 +59,19 @@ SERVERS: Schema = {
 COUNT: Schema = {"type": "integer", "minimum": 1}
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 FLAGS: Schema = {"type": "object", "additionalProperties": FLAG}
-EARLY_STARTS: Schema = {"type": "string", "enum": ["safe", "all", "off"]}
+EARLY_STARTS: Schema = {"type": "string", "enum": ["permitted", "safe", "off", "all"]}
 SIBLING_ERRORS: Schema = {"type": "string", "enum": ["shell-chain", "isolate", "all"]}
+DOLLARS: Schema = {"type": "number", "minimum": 0}
+MODEL_FACTS: Schema = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "contextWindow": COUNT,
+            **{f"{what}Price": DOLLARS for what in ("input", "output", "cacheRead", "cacheWrite")},
+        },
+    },
+}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
 ALWAYS = "always"
@@ -82,6 +93,11 @@ class Key:
     managed: bool = False
     whole: bool = False
     raw: bool = False
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether it does anything; others are kept for other programs, or for later."""
+        return not self.text.endswith("without effect yet.")
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -134,6 +150,7 @@ KEYS = (
     Key("fallbackModel", TEXTS, "Models to try when the first is overloaded, in this order.", whole=True),
     Key("availableModels", TEXTS, "The only models that may be used; the first is the default.", whole=True),
     Key("modelOverrides", TEXT_MAP, "Names under which a server knows models, by their usual names."),
+    Key("models", MODEL_FACTS, "Windows and prices (dollars per million tokens), by the beginning of models' names."),
     Key("provider", PROVIDERS, "Wire format of the server."),
     Key("baseUrl", TEXT, "Server to ask."),
     Key("apiKeyHelper", TEXT, "Shell command that prints a credential; used when the environment holds none."),
@@ -159,6 +176,12 @@ KEYS = (
     Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
     Key("plansDirectory", TEXT, "Where plans are written. Kept, without effect yet."),
+    Key(
+        "sdkSessionCopy",
+        FLAG,
+        "Whether sessions that an SDK drives are copied to where its own functions look for them (default: yes).",
+        (False,),
+    ),
     Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that unused sessions are kept (default: 30)."),
     Key(
         "skipWebFetchPreflight",
@@ -167,7 +190,7 @@ KEYS = (
         (False,),
     ),
     Key("respectGitignore", FLAG, "Leave out ignored files when files are suggested. Kept, without effect yet."),
-    Key("disableSkillShellExecution", FLAG, "Skills run no commands. Kept, without effect yet.", (True,)),
+    Key("disableSkillShellExecution", FLAG, "Files of slash commands run no command lines.", (True,)),
     Key("askUserQuestionTimeout", WAITS, "How long a question waits for its answer. Kept, without effect yet."),
     Key("enabledPlugins", ANY_MAP, "Plugins that are switched on. Kept, without effect yet."),
     Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from. Kept, without effect yet."),
@@ -178,7 +201,7 @@ KEYS = (
         "Bytes of output after which a command is stopped (default: 2000000000).",
     ),
     Key("features", FLAGS, "Tool families that are there or not: `agents`, `background`, `task-list` (default: all)."),
-    Key("scheduling.earlyStart", EARLY_STARTS, "Which calls start while the answer still arrives (default: safe)."),
+    Key("scheduling.earlyStart", EARLY_STARTS, "Which calls start while the answer arrives (default: permitted)."),
     Key("scheduling.maxParallel", COUNT, "How many calls run at a time (default: 10)."),
     Key("scheduling.maxParallelByTool", COUNTS, "The same for single tools, by name."),
     Key("scheduling.siblingErrors", SIBLING_ERRORS, "Which calls a failed command cancels (default: shell-chain)."),

@@ -20,13 +20,17 @@ from handrail.config.merge import merge_values
 from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
+from handrail.config.unused_keys import unused_note
 from handrail.errors import SettingsError, SettingsFileError
+from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
 from handrail.permissions.modes import stricter
 
 if TYPE_CHECKING:
     from handrail.config import needs_trust, trust
+    from handrail.extensions import commands as command_files
 else:  # only folders with their own settings need them
+    command_files = lazy("handrail.extensions.commands")
     needs_trust = lazy("handrail.config.needs_trust")
     trust = lazy("handrail.config.trust")
 
@@ -60,15 +64,18 @@ def load_settings(
         kept = before if "project" in frozen_sources else None
         servers = kept.named if kept else _servers(places, flags.sources, problems)
     own = [document for document in (*flag, *files) if _only_narrows(document, flags.wideners)]
-    narrow, items = _split(own, servers, limited=limited)
+    narrow, items = _split(own, servers, places.cwd, limited=limited)
+    if not limited and "project" in flags.sources:
+        items += project_commands(places, env)
     judged = not limited and (items or flags.trust)
-    state, agreed = _judge(places, flags, items, before) if judged else (UNTRUSTED, None)
+    states, agreed = _judge(places, flags, items, before) if judged else ({}, {})
+    trusted = {id(each) for each in own if states.get(_owner(each, places.cwd)) == TRUSTED}
     layers = [Layer(document, document.values) for document in policy]
     doubtful = False
     for document in (*flag, *files):
-        problems += document.problems
+        problems += (*document.problems, *unused_note(document))
         values: Mapping[str, Any] = document.values
-        if state != TRUSTED and id(document) in narrow:
+        if id(document) in narrow and id(document) not in trusted:
             values = narrow[id(document)]
         last = _last(before, document) if document.doubtful else None
         if last is not None:
@@ -78,26 +85,39 @@ def load_settings(
             )
         doubtful = doubtful or (document.doubtful and last is None)
         layers.append(Layer(document, _without_managed(document, values, problems), kept=last is not None))
-    if state != TRUSTED:
-        layers = _no_looser_mode(layers, {id(document) for document in own})
+    layers = _no_looser_mode(layers, {id(document) for document in own} - trusted)
     if doubtful:
         layers = [replace(layer, values=_without_allowing(layer.values)) for layer in layers]
     values = merge_values(layer.values for layer in layers)
-    approved = _approved_servers(servers.values if servers else {}, values, trusted=state == TRUSTED)
-    waiting = [item for item in items if not (item.path[0] == "mcpServers" and item.path[1] in approved)]
+    here = states.get(places.cwd) == TRUSTED
+    approved = _approved_servers(servers.values if servers else {}, values, trusted=here)
+    waiting = [item for item in items if states.get(item.folder) != TRUSTED]
+    waiting = [item for item in waiting if not (item.path[0] == "mcpServers" and item.path[1] in approved)]
     return Settings(
         layers=tuple(layers),
         values=values,
         policy=merge_values(layer.values for layer in layers if layer.source == "policy"),
         problems=tuple(problems),
-        ignored=() if limited or state == TRUSTED else tuple(waiting),
+        ignored=() if limited else tuple(waiting),
         items=items,
-        trust=state,
+        trust=_weakest(states[folder] for folder in dict.fromkeys(item.folder for item in items) if folder in states)
+        if items
+        else states.get(places.cwd, UNTRUSTED),
+        trust_by_folder=states,
         doubtful=doubtful,
         servers=approved,
         named=servers,
         agreed=agreed,
     )
+
+
+def project_commands(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[needs_trust.TrustItem, ...]":
+    """What the project's commands want that needs trust."""
+    folders = config_folders(Path(places.cwd), {**env, "HOME": places.home}, ("project",))
+    with_commands = [folder for folder in folders if (folder.path / "commands").is_dir()]
+    if not with_commands:
+        return ()
+    return needs_trust.command_items(command_files.find_commands(with_commands).by_name.values(), places.folders)
 
 
 def _policy(
@@ -173,8 +193,20 @@ def _only_narrows(document: SettingsDocument, wideners: Wideners) -> bool:
             return True
 
 
+def _owner(document: SettingsDocument, cwd: str) -> str:
+    """The folder whose trust a document needs."""
+    file = document.file
+    return file.folder if file.source in ("local", "project") else cwd
+
+
+def _weakest(states: Iterable[str]) -> str:
+    """The state of all folders together: what is not trusted in one is not trusted."""
+    found = set(states) - {TRUSTED}
+    return TRUSTED if not found else UNTRUSTED if UNTRUSTED in found else "changed"
+
+
 def _split(
-    own: Iterable[SettingsDocument], servers: "Layer | None", *, limited: bool
+    own: Iterable[SettingsDocument], servers: "Layer | None", cwd: str, *, limited: bool
 ) -> "tuple[dict[int, dict[str, Any]], tuple[needs_trust.TrustItem, ...]]":
     """The values of a project's own documents that narrow, and the items that need trust."""
     present = [document for document in own if document.values]
@@ -183,12 +215,12 @@ def _split(
     narrow: dict[int, dict[str, Any]] = {}
     items: list[needs_trust.TrustItem] = []
     for document in present:
-        kept, found = needs_trust.split(document.file.source, document.values)
+        kept, found = needs_trust.split(document.file.source, document.values, _owner(document, cwd))
         narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
         items += found
     if servers:
         named = servers.values.items()
-        items += [needs_trust.TrustItem("project", ("mcpServers", name), value) for name, value in named]
+        items += [needs_trust.TrustItem("project", ("mcpServers", name), value, cwd) for name, value in named]
     return narrow, tuple(items)
 
 
@@ -203,15 +235,23 @@ def _limits(document: SettingsDocument, kept: Mapping[str, Any]) -> dict[str, An
 
 def _judge(
     places: SettingsPlaces, flags: SettingsFlags, items: "tuple[needs_trust.TrustItem, ...]", before: Settings | None
-) -> "tuple[str, trust.TrustRecord | None]":
-    """Whether the items are trusted, and the record of --trust, which covers what was there when the session began."""
-    now = trust.record_for(places.cwd, items)
-    agreed = (before.agreed if before else now) if flags.trust else None
-    kept = trust.TrustStore(places.state).record_of(places.cwd)
-    known = [each for each in (agreed, kept, trust.union(agreed, kept)) if each]
-    if not known:
-        return UNTRUSTED, agreed
-    return TRUSTED if any(trust.covers(each, now) for each in known) else "changed", agreed
+) -> "tuple[dict[str, str], dict[str, trust.TrustRecord]]":
+    """The state of each folder, and the records of --trust, which cover what was there when the session began."""
+    states: dict[str, str] = {}
+    agreed = dict(before.agreed) if before else {}
+    for folder in places.folders:
+        own = [item for item in items if item.folder == folder]
+        if not own and not flags.trust:
+            states |= {folder: UNTRUSTED} if folder == places.cwd else {}
+            continue
+        now = trust.record_for(folder, own)
+        if flags.trust and before is None:
+            agreed[folder] = now
+        given, kept = agreed.get(folder), trust.TrustStore(places.state).record_of(folder)
+        known = [each for each in (given, kept, trust.union(given, kept)) if each]
+        covered = any(trust.covers(each, now) for each in known)
+        states[folder] = TRUSTED if covered else "changed" if known else UNTRUSTED
+    return states, agreed
 
 
 def _approved_servers(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted: bool) -> dict[str, Any]:

@@ -11,17 +11,21 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
+from handrail.config.shown_values import leaves, show_value, visible
 from handrail.records import record
 
+if TYPE_CHECKING:
+    from handrail.extensions.commands import CommandFile
+
 # Keys whose values start programs: the project files that these name are part of what is trusted.
-RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
+RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
 CUT = re.compile(r"[\s;&|()<>=`'\"]+")
@@ -29,11 +33,12 @@ CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 @record
 class TrustItem:
-    """One setting that widens. `path` leads to it in its file."""
+    """One setting that widens. `path` leads to it in its file; `folder` is the one whose trust it needs."""
 
     source: str
     path: JsonPath
     value: Any
+    folder: str = ""
 
     @property
     def name(self) -> str:
@@ -42,13 +47,26 @@ class TrustItem:
 
     @property
     def shown(self) -> str:
-        """One line for users. Values of variables and headers, which may be secrets, are left out."""
+        """One line for records. Values of variables and headers, which may be secrets, are left out."""
         if self.path[0] == "env":
-            return self.name
+            return visible(self.name)
         value = self.value
         if isinstance(value, dict):
             value = {name: part for name, part in value.items() if name not in ("env", "headers")}
-        return f"{self.name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        return f"{visible(self.name)}: {_one_line(show_value(str(self.path[-1]), value))}"
+
+    @property
+    def safe_value(self) -> Any:
+        """The whole value for the user who decides: secrets shortened, control characters made visible."""
+        return show_value(str(self.path[-1]), self.value)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The name, and below it each part of the value."""
+        value = self.safe_value
+        if not isinstance(value, dict):
+            return (f"{visible(self.name)}: {_one_line(value)}",)
+        return (visible(self.name), *(f"  {path}: {_one_line(each)}" for path, each in leaves(value)))
 
     @property
     def is_hook(self) -> bool:
@@ -56,22 +74,48 @@ class TrustItem:
         return self.path[0] == "hooks"
 
 
-def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
+def _one_line(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
     """The values that narrow, and the items that do not. Unknown keys are neither: they have no effect."""
     items: list[TrustItem] = []
-    return _narrow(source, values, tree(), (), items), tuple(items)
+    kept = _narrow(source, values, tree(), (), items)
+    return kept, tuple(TrustItem(item.source, item.path, item.value, folder) for item in items)
+
+
+def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
+    """What the project's commands run, allow or make more expensive; `folders`: whose settings count, nearest first."""
+    return tuple(
+        TrustItem("project", ("commands", command.name, name), value, _folder_of(command.file, folders))
+        for command in commands
+        if command.source == "project"
+        for name, value in command.widens.items()
+    )
+
+
+def _folder_of(file: str, folders: Sequence[str]) -> str:
+    """The folder whose trust a file needs: the nearest that holds it, or else the working folder."""
+    real = os.path.realpath(file)
+    return next((folder for folder in folders if real.startswith(folder.rstrip("/") + "/")), folders[0])
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:
     """A digest of an item for the trust record. It changes with the item and with the files that it runs."""
     content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(content.encode())
-    if item.path[0] in RUNS:
+    if starts_programs(item):
         for name in sorted(files_named(item.value, folder)):
             with suppress(OSError), Path(name).open("rb") as file:
                 data = hashlib.sha256(file.read(MAX_FILE) + _rest_stamp(file)).hexdigest()
                 digest.update(f"\0{name}\0{data}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def starts_programs(item: TrustItem) -> bool:
+    """Whether an item names a program that would be started."""
+    return item.path[0] in RUNS
 
 
 def _narrow(

@@ -19,6 +19,7 @@ from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.permissions.update import DESTINATIONS, rule_text
 
 DIRECTORIES = ("permissions", "additionalDirectories")
+UPDATES = ("addRules", "replaceRules", "removeRules", "setMode", "addDirectories", "removeDirectories")
 
 
 def persist(update: Mapping[str, Any], places: SettingsPlaces) -> Path | None:
@@ -43,7 +44,7 @@ def persist(update: Mapping[str, Any], places: SettingsPlaces) -> Path | None:
         case "addDirectories" | "removeDirectories":
             change, added = _directories(str(kind), update.get("directories"))
         case _:
-            raise SettingsError(f"there is no update of type {kind!r}.")
+            raise SettingsError(f"there is no update of type {kind!r}. Use one of {', '.join(UPDATES)}.")
     file = edit(places.file(source), places, change)
     if source != "user" and (items := split(source, added)[1]):
         TrustStore(places.state).add(places.cwd, items)
@@ -86,7 +87,7 @@ def _rules(kind: str, update: Mapping[str, Any]) -> tuple[Change, dict[str, Any]
 
 def _texts(rules: Any, behaviour: Behaviour) -> list[str]:
     if not isinstance(rules, Sequence) or isinstance(rules, str):
-        raise SettingsError(f"rules is {rules!r}, not a list.")
+        raise SettingsError(f"rules is {rules!r}, not a list. Write [{{'toolName': 'Bash'}}].")
     texts = []
     for rule in rules:
         text = rule_text(rule)
@@ -114,7 +115,7 @@ def _mode(mode: Any) -> tuple[Change, dict[str, Any]]:
 
 def _directories(kind: str, folders: Any) -> tuple[Change, dict[str, Any]]:
     if not isinstance(folders, Sequence) or isinstance(folders, str) or not all(isinstance(f, str) for f in folders):
-        raise SettingsError(f"directories is {folders!r}, not a list of paths.")
+        raise SettingsError(f"directories is {folders!r}, not a list of paths. Write ['/path/of/a/folder'].")
     if kind == "removeDirectories":
         return lambda text: remove_items(text, DIRECTORIES, lambda folder: folder in folders), {}
     return lambda text: add_items(text, DIRECTORIES, folders), {"permissions": {"additionalDirectories": list(folders)}}

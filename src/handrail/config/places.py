@@ -7,7 +7,8 @@ Where settings are found, the highest source first.
     project  .handrail/settings.json, then .claude/settings.json
     user     ~/.handrail/settings.json (HANDRAIL_CONFIG_DIR), then ~/.claude/settings.json (CLAUDE_CONFIG_DIR)
 
-The project is the working folder: no parent is searched.
+The files of local and project are looked for in each folder from the working folder up to the root of its repository.
+The nearest comes first: of one folder local before project, `.handrail` before `.claude`.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from handrail.errors import SettingsError
+from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
 
 Family: TypeAlias = Literal["handrail", "claude", ""]
@@ -45,7 +47,7 @@ class SettingsFile:
 
 @record
 class SettingsPlaces:
-    """The folders of one user in one project. `cwd` and `home` are real paths."""
+    """The folders of one user in one project. `cwd`, `home` and `above` are real paths."""
 
     cwd: str
     home: str
@@ -53,13 +55,20 @@ class SettingsPlaces:
     claude: Path
     state: Path
     policy: tuple[Path, ...]
+    above: tuple[str, ...] = ()
+    """The folders of the repository above the working folder, the nearest first."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders whose own settings count here, the nearest first."""
+        return (self.cwd, *self.above)
 
     def files(self, chosen: tuple[str, ...] = SOURCES) -> tuple[SettingsFile, ...]:
         """The files of the chosen sources, the highest first."""
         return tuple(file for file in self._all() if file.source in chosen)
 
     def file(self, source: str) -> SettingsFile:
-        """The file that handrail itself writes for a source."""
+        """The file that handrail itself writes for a source: that of the working folder."""
         return next(file for file in self._all() if file.source == source and file.family == "handrail")
 
     def policy_files(self) -> tuple[SettingsFile, ...]:
@@ -76,6 +85,11 @@ class SettingsPlaces:
         return trust_file(self.state, self.cwd)
 
     @property
+    def trust_files(self) -> tuple[Path, ...]:
+        """The records of all folders whose settings count here."""
+        return tuple(trust_file(self.state, folder) for folder in self.folders)
+
+    @property
     def mcp_file(self) -> Path:
         """The project's own list of MCP servers."""
         return Path(self.cwd, ".mcp.json")
@@ -83,12 +97,14 @@ class SettingsPlaces:
     def _all(self) -> list[SettingsFile]:
         at_home = {os.path.realpath(self.user), os.path.realpath(self.claude)}
         files: list[SettingsFile] = []
-        for source, name in (("local", "settings.local.json"), ("project", "settings.json")):
-            for family in FAMILIES:
-                folder = Path(self.cwd, f".{family}")
-                if source == "project" and os.path.realpath(folder) in at_home:
-                    continue  # the working folder is the home folder: these are the user's own settings
-                files.append(SettingsFile(source, folder / name, f".{family}/{name}", self.cwd, family))
+        for base in self.folders:
+            shown = "" if base == self.cwd else f"{os.path.relpath(base, self.cwd)}/"
+            for source, name in (("local", "settings.local.json"), ("project", "settings.json")):
+                for family in FAMILIES:
+                    folder = Path(base, f".{family}")
+                    if (source == "project" or base != self.cwd) and os.path.realpath(folder) in at_home:
+                        continue  # this is the home folder, and these are the user's own settings
+                    files.append(SettingsFile(source, folder / name, f"{shown}.{family}/{name}", base, family))
         for folder, family in ((self.user, FAMILIES[0]), (self.claude, FAMILIES[1])):
             file = folder / "settings.json"
             shown = f"~/{file.relative_to(self.home)}" if file.is_relative_to(self.home) else str(file)
@@ -112,14 +128,35 @@ def trust_file(state: Path, folder: str) -> Path:
 def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> SettingsPlaces:
     """The folders of the user with this environment. Policy folders cannot be moved."""
     home = os.path.realpath(env.get("HOME") or Path.home())
+    real = os.path.realpath(cwd)
     return SettingsPlaces(
-        cwd=os.path.realpath(cwd),
+        cwd=real,
         home=home,
         user=_folder_or(env.get("HANDRAIL_CONFIG_DIR"), Path(home, ".handrail")),
         claude=_folder_or(env.get("CLAUDE_CONFIG_DIR"), Path(home, ".claude")),
         state=state,
         policy=tuple(map(Path, POLICY_FOLDERS.get(sys.platform, POLICY_FOLDERS["linux"]))),
+        above=folders_above(real),
     )
+
+
+def folders_above(cwd: str) -> tuple[str, ...]:
+    """The folders above a real path up to the root of the repository that it is in, the nearest first."""
+    folder, found = cwd, []
+    while not is_repository(folder):
+        parent = os.path.dirname(folder)  # noqa: PTH120  # runs at every start
+        if parent == folder:
+            return ()
+        found.append(folder := parent)
+    return tuple(found)
+
+
+def is_repository(folder: str) -> bool:
+    """Whether a folder holds `.git`, as a folder or as the file of a worktree."""
+    try:
+        return not stands_in(os.lstat(f"{folder}/.git").st_mode)
+    except OSError:
+        return False
 
 
 def chosen_sources(text: str | None) -> tuple[str, ...]:

@@ -19,7 +19,9 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     if not left:
         return _splice(text, node.start, node.end, _format_value(text, node.start, value))
     if not isinstance(node.value, dict):
-        raise SettingsError(f"{format_path(path[: -len(left)])} is not an object, so {left[0]!r} cannot be set in it.")
+        raise SettingsError(
+            f"{format_path(path[: -len(left)])} is not an object, so {left[0]!r} cannot be set in it. Repair it first."
+        )
     for name in reversed(left[1:]):
         value = {name: value}
     return _with_part(text, node, json.dumps(left[0], ensure_ascii=False) + ": ", value)

@@ -10,6 +10,7 @@ from handrail.records import record
 if TYPE_CHECKING:
     from handrail.config.document import SettingsDocument
     from handrail.config.needs_trust import TrustItem
+    from handrail.config.places import SettingsFile
     from handrail.config.trust import TrustRecord
 
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
@@ -44,15 +45,22 @@ class Settings:
     items: "tuple[TrustItem, ...]" = ()
     """The items that need trust, whether they have it or not."""
     trust: str = UNTRUSTED
-    """trusted, untrusted or changed; untrusted also when nothing needs trust."""
+    """trusted, untrusted or changed, the weakest of all folders; untrusted also when nothing needs trust."""
+    trust_by_folder: Mapping[str, str] = field(default_factory=dict)
+    """The same of each folder that brings something that needs trust."""
     doubtful: bool = False
     """It is unknown what some file forbids, so nothing is widened."""
     servers: Mapping[str, Any] = field(default_factory=dict)
     """The servers of `.mcp.json` that are trusted or approved."""
     named: "Layer | None" = None
     """All servers of `.mcp.json`."""
-    agreed: "TrustRecord | None" = None
-    """The items that --trust covers."""
+    agreed: "Mapping[str, TrustRecord]" = field(default_factory=dict)
+    """By folder, the items that --trust covers."""
+
+    @property
+    def settings_files(self) -> "tuple[SettingsFile, ...]":
+        """The files that count, the highest first; those of the project from the working folder upwards."""
+        return tuple(layer.document.file for layer in self.layers)
 
     def get(self, *path: str) -> Any:
         """The merged value at the end of a path, or None."""

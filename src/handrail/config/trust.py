@@ -3,16 +3,19 @@ Records which folders the user trusts, and with which items.
 
 A record names the real path of one folder and holds a fingerprint of every item that was there when the user trusted
 it. The folder stays trusted as long as no item is new. Items may be removed, except hooks, which may be guards. A
-folder inside a trusted one is another folder. Each record is one file that only its owner can read.
+folder inside a trusted one is another folder: what the trusted one brings counts there, its own settings do not. Each
+record is one file that only its owner can read.
 """
 
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 from handrail.config.files import lock_folder, own_bytes, replace_file
 from handrail.config.needs_trust import TrustItem, fingerprint
@@ -43,6 +46,21 @@ class TrustRecord:
     hooks: frozenset[str]
     names: tuple[str, ...] = ()
     at: str = ""
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Each item in one line, by its fingerprint; empty in records of older versions."""
+
+    def __contains__(self, fingerprint: str) -> bool:
+        return fingerprint in self.items or fingerprint in self.hooks
+
+
+@record
+class TrustChange:
+    """One difference to what was trusted: `kind` is new, changed or gone; `fingerprint` is that of the item now."""
+
+    kind: Literal["new", "changed", "gone"]
+    fingerprint: str
+    now: str = ""
+    before: str = ""
 
 
 class TrustStore:
@@ -70,17 +88,26 @@ class TrustStore:
         return Trust.TRUSTED if covers(known, record_for(folder, items)) else Trust.CHANGED
 
     def trust(self, folder: str, items: Iterable[TrustItem]) -> TrustRecord:
-        """Trust a folder with these items in it and no others."""
-        trusted = record_for(folder, items)
+        """Trust a folder with these items in it and no others. Items of folders above it are added to their records."""
+        own, *above = records_for(folder, items)
+        self.save(own)
+        for more in above:
+            self.extend(more)
+        return own
+
+    def save(self, trusted: TrustRecord) -> None:
+        """Trust what a record says, in the place of what was trusted before."""
         with self._lock():
             self._write(trusted)
-        return trusted
+
+    def extend(self, more: TrustRecord) -> None:
+        """Trust what a record says too, whatever else is in its folder."""
+        with self._lock():  # what another process adds at the same time stays
+            self._write(union(self.record_of(more.folder), more) or more)
 
     def add(self, folder: str, items: Iterable[TrustItem]) -> None:
         """Trust these items too, whatever else is in the folder."""
-        more = record_for(folder, items)
-        with self._lock():  # what another process adds at the same time stays
-            self._write(union(self.record_of(folder), more) or more)
+        self.extend(record_for(folder, items))
 
     def revoke(self, folder: str) -> bool:
         """Forget a folder; whether it was known."""
@@ -106,6 +133,7 @@ class TrustStore:
             "items": sorted(record.items),
             "hooks": sorted(record.hooks),
             "names": record.names,
+            "shown": dict(record.shown),
         }
         replace_file(self.file_of(record.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
 
@@ -120,7 +148,40 @@ def union(one: TrustRecord | None, other: TrustRecord | None) -> TrustRecord | N
     if one is None or other is None:
         return one or other
     names = tuple(dict.fromkeys((*one.names, *other.names)))
-    return TrustRecord(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at)
+    shown = {**one.shown, **other.shown}
+    return TrustRecord(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at, shown)
+
+
+def changes_since(known: TrustRecord, now: TrustRecord) -> tuple[TrustChange, ...]:
+    """What is new, changed or gone since a folder was trusted."""
+    new = {text: shown for text, shown in now.shown.items() if text not in known}
+    gone = {text: shown for text, shown in known.shown.items() if text not in now}
+    changed = {}
+    for name in {_name(shown) for shown in new.values()}:
+        after, before = ([text for text in each if _name(each[text]) == name] for each in (new, gone))
+        if len(after) == len(before) == 1:  # of several in a list it is unknown which became which
+            changed[after[0]] = before[0]
+    return (
+        *(
+            TrustChange("changed", text, shown, gone[changed[text]])
+            if text in changed
+            else TrustChange("new", text, shown)
+            for text, shown in new.items()
+        ),
+        *(TrustChange("gone", "", before=shown) for text, shown in gone.items() if text not in changed.values()),
+    )
+
+
+def _name(shown: str) -> str:
+    return shown.partition(": ")[0]
+
+
+def records_for(folder: str, items: Iterable[TrustItem]) -> tuple[TrustRecord, ...]:
+    """What trusting a folder with these items means: its own record, then those of folders above that bring some."""
+    given, real = tuple(items), os.path.realpath(folder)
+    above = dict.fromkeys(item.folder for item in given if item.folder not in ("", real))
+    own = record_for(folder, [item for item in given if item.folder not in above])
+    return (own, *(record_for(other, [item for item in given if item.folder == other]) for other in above))
 
 
 def record_for(folder: str, items: Iterable[TrustItem]) -> TrustRecord:
@@ -133,6 +194,7 @@ def record_for(folder: str, items: Iterable[TrustItem]) -> TrustRecord:
         frozenset(text for item, text in prints if item.is_hook),
         tuple(item.shown for item, _ in prints),
         time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        {text: item.shown for item, text in prints},
     )
 
 
@@ -147,6 +209,8 @@ def _read(file: Path) -> TrustRecord | None:
         if content["version"] > VERSION:
             raise SettingsError(f"{file} was written by a newer handrail. Use that one, or remove the file.")
         items, hooks = frozenset(map(str, content["items"])), frozenset(map(str, content["hooks"]))
-        return TrustRecord(str(content["folder"]), items, hooks, tuple(map(str, content["names"])), str(content["at"]))
-    except (ValueError, KeyError, TypeError):
+        shown = {str(text): str(each) for text, each in content.get("shown", {}).items()}
+        names = tuple(map(str, content["names"]))
+        return TrustRecord(str(content["folder"]), items, hooks, names, str(content["at"]), shown)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -53,7 +53,7 @@ def _files(places: SettingsPlaces, flags: SettingsFlags) -> Iterable[tuple[str, 
     yield from (("policy", file.path) for file in places.policy_files())
     yield from ((file.source, file.path) for file in places.files(flags.sources))
     yield "project", places.mcp_file
-    yield "trust", places.trust_file
+    yield from (("trust", file) for file in places.trust_files)
 
 
 def stamp(file: str | Path) -> Stamp:

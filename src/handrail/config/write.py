@@ -37,7 +37,9 @@ def edit(file: SettingsFile, places: SettingsPlaces, change: Callable[[str], str
                 if _try_edit(file, target, change):
                     return target
     except OSError as error:
-        raise SettingsError(f"{file.shown} cannot be written: {error.strerror or error}.") from error
+        raise SettingsError(
+            f"{file.shown} cannot be written: {error.strerror or error}. Look at its owner and mode."
+        ) from error
     raise SettingsError(f"{file.shown} is changed by another program all the time. Try again.")
 
 
@@ -46,7 +48,10 @@ def _target(file: SettingsFile, places: SettingsPlaces) -> Path:
         raise SettingsError(f"{file.shown} is not written by handrail. Change it with an editor.")
     real = os.path.realpath(file.path)
     if file.source != "user" and not real.startswith(places.cwd.rstrip("/") + "/"):
-        raise SettingsError(f"{file.shown} leads to {real}, outside of the project, and is not written.")
+        raise SettingsError(
+            f"{file.shown} leads to {real}, outside of the project, and is not written. Change it with an "
+            "editor, or put a file in the place of the link."
+        )
     return Path(real)
 
 

@@ -72,6 +72,10 @@ class ToolReference:
     name: str
 
 
+UNKNOWN = "unknown"
+"""The type of a server block that has none."""
+
+
 @record
 class ServerBlock:
     """A block that the vendor made or ran (server tools, unknown kinds): kept and sent back, never run."""

@@ -8,6 +8,9 @@ without them, so that they can be replayed elsewhere.
 import re
 
 PERSONAL_SCOPES = ("policy", "user")
+LOADABLE_TOOLS = "More tools can be loaded with "
+AGENT_TYPES = "Kinds of sub-agents "
+"""How the notes begin that name tools and agents outside the tools of a request."""
 
 # compiled when first used: every run frames something, few hold a tag, fewer are recorded
 _TAG = r"<(?=/?(?:environment|memory|memory-file)\b)"
@@ -39,6 +42,11 @@ def without_personal(text: str) -> str:
     if "<memory>" in text:
         text = re.sub(_EMPTY_MEMORY, "", re.sub(_PERSONAL, "", text))
     return text
+
+
+def is_note_about_tools(text: str) -> bool:
+    """Whether a text only names tools or agents that the model can have."""
+    return text.startswith((LOADABLE_TOOLS, AGENT_TYPES))
 
 
 def _inside(text: str) -> str:

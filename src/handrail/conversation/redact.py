@@ -147,13 +147,18 @@ def build_redactor(
     """
     found = [(name, value) for name, value in env.items() if _is_secret(name)]
     for name, value in headers:
-        if value.strip() and (name.lower() in SECRET_HEADERS or _is_secret(name.replace("-", "_"))):
+        if value.strip() and is_secret_name(name):
             found.append((name, value.split()[-1]))
     named = {value: name for name, value in found if len(value) >= SHORTEST_SECRET}
     # a value looks different inside JSON; of two that overlap the longer must be found first
     forms = {form: name for value, name in named.items() for form in (value, json.dumps(value)[1:-1])}
     secrets = sorted(((name, form) for form, name in forms.items()), key=lambda pair: (-len(pair[1]), pair[1]))
     return Redactor(tuple(secrets), tuple(_pattern(pattern) for pattern in patterns))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of a variable or a header of this name is a secret."""
+    return name.lower() in SECRET_HEADERS or _is_secret(name.replace("-", "_"))
 
 
 def _is_secret(name: str) -> bool:

@@ -216,8 +216,9 @@ class Request:
 
     `system` parts are joined in order, the stable ones first. `last_builtin` is the index in `tools` of the last
     built-in tool (-1 = none). `activated` names deferred tools that the model has found, in that order. `schema` is an
-    encoded JSON Schema that the answer must fit. `task_budget` is how many tokens the model should make do with, if it
-    can be told. Empty or None means the provider's default.
+    encoded JSON Schema that the answer must fit; only servers that are known to have a format for it are sent one.
+    `task_budget` is how many tokens the model should make do with, if it can be told. Empty or None means the
+    provider's default.
     """
 
     model: str

@@ -102,15 +102,32 @@ class MessageEnd:
     detail: str = ""
 
 
+NOT_AN_API = "not_an_api"
+"""The kind of failure when the server is none of a model: a web page, or JSON of something else."""
+
+
 @record
 class StreamFailure:
-    """The answer broke off or never came. `retryable` says whether a retry can help."""
+    """
+    The answer broke off or never came. `retryable` says whether a retry can help.
+
+    `asked` tells people what was asked where, and `hint` what they can try next; both may be empty.
+    """
 
     kind: str
     message: str
     retryable: bool
     status: int | None = None
     retry_after: float | None = None
+    asked: str = ""
+    hint: str = ""
+
+    @property
+    def report(self) -> str:
+        """All of it for people: what happened, where, and the next move."""
+        where = "; ".join(filter(None, (f"status {self.status}" if self.status else "", self.asked)))
+        text = f"{self.message.rstrip('.')} ({where})" if where else self.message
+        return f"{text}. {self.hint}" if self.hint else text
 
 
 @record

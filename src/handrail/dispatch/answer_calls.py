@@ -21,6 +21,7 @@ class AnswerCalls:
         self.is_discarded = False
         self._reader: asyncio.Future[None] | None = None
         self._count_known: asyncio.Future[None] | None = None
+        self._whole: asyncio.Future[None] | None = None
 
     def __iter__(self) -> Iterator[Call]:
         return iter(self._calls)
@@ -38,6 +39,7 @@ class AnswerCalls:
         """No more calls will be added."""
         self._is_complete = True
         _wake(self._count_known)
+        _wake(self._whole)
 
     def discard(self) -> None:
         """No more outcomes will be read."""
@@ -78,6 +80,12 @@ class AnswerCalls:
         """Wait for the next outcome, for one reader."""
         self._reader = self._loop.create_future()
         await self._reader
+
+    async def wait_until_whole(self) -> None:
+        """Wait until the answer is complete: the user is not asked about what may be discarded."""
+        if not self._is_complete:
+            self._whole = self._whole or self._loop.create_future()
+            await asyncio.shield(self._whole)
 
     async def can_defer(self) -> bool:
         """Only the single call of an answer can be put off; whether it is single is known when the answer ends."""

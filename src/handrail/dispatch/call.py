@@ -81,6 +81,8 @@ class CallHost:
     """Called when the input was changed; waits until the call may go on. False = it conflicts with running calls."""
     can_defer: Callable[[], Awaitable[bool]]
     """Whether a hook may put the call off. May wait until that is known."""
+    before_question: Callable[[], Awaitable[None]]
+    """Awaited before the user is asked about a call."""
     add_tools: AddTools
     transcript: Transcript | None = None
 
@@ -105,8 +107,10 @@ class CallPipeline:
     async def run(self, call: Call, run: RunContext) -> Outcome:
         """Take a call with a valid input through all stages."""
         assert call.tool is not None
-        ctx = ToolContext(run, call.use, call.abort, partial(self._host.progress, call), self.decide)
+        progress = partial(self._host.progress, call)
+        ctx = ToolContext(run, call.use, call.abort, progress, self.decide, leave=call.leave)
         request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
+        request.before_question = self._host.before_question
         now, marks = self._host.now, call.marks
         marks.append(now())
         try:
@@ -129,7 +133,7 @@ class CallPipeline:
             blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
             limit = self._store.limit_of(request.tool.name, _limit(request.tool, output))
             if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
-                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
+                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit, self._pool.names()))
             marks.append(now())
         except InputError as error:
             return self.invalid_input(call.use, call.tool, error, self._timings(call))
@@ -241,7 +245,7 @@ class CallPipeline:
             evidence = NOTHING_SAID
         else:
             evidence = Evidence(hook.opinion, doubt, check)
-        decision = await self._rails.gate.decide(request, evidence)
+        decision = await self._ask_gate(request, evidence)
         if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
             policy = request.policy
             request, _ = await self._change_input(request, decision.updated_input, call)
@@ -252,7 +256,9 @@ class CallPipeline:
         """The request with another input, which is validated like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
+        before_question = request.before_question
         request = CallRequest.of(use, request.tool, args, request.ctx.replace(use=use))
+        request.before_question = before_question
         if call is not None and not await self._host.reschedule(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
@@ -261,13 +267,23 @@ class CallPipeline:
         return request, await _validate(request)
 
     async def _before(self, hooks: ToolHooks, request: CallRequest) -> HookAnswer:
-        """What the pre-hooks answer."""
+        """What the pre-hooks answer. One that raises has not said yes, so that is a no."""
         try:
             return await hooks.before(request)
         except Exception as error:
-            log.exception("a hook before %s could not run", request.use.name)
-            reason = f"a hook that has a say in it could not run ({error})"
-            return HookAnswer(Opinion(Strength.ASK, Verdict.ASK, "hooks", reason))
+            log.exception("a hook before %s failed", request.use.name)
+            reason = f"a hook that has a say in it failed ({type(error).__name__}: {error})"
+            return HookAnswer(Opinion(Strength.DENY, Verdict.DENY, "hooks", reason))
+
+    async def _ask_gate(self, request: CallRequest, evidence: Evidence) -> Decision:
+        """The gate's decision. A gate, or an approver of it, that raises has not said yes, so that is a no."""
+        try:
+            return await self._rails.gate.decide(request, evidence)
+        except Exception as error:
+            log.exception("the gate failed to decide on %s", request.use.name)
+            reason = f"whether it may run could not be decided ({type(error).__name__}: {error})"
+            opinion = Opinion(Strength.DENY, Verdict.DENY, "gate", reason)
+            return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
 
     async def _call(self, request: CallRequest) -> tuple[Output | None, Cause, str, Sequence[str]]:
         """The output, the cause, the error message if there is one, and notices about the files of the call."""

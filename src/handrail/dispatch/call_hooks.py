@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from handrail.hooks import ask
     from handrail.hooks.results import HookResult
+    from handrail.hooks.specs import Hook
 else:
     ask = lazy("handrail.hooks.ask")
     pydantic_core = lazy("pydantic_core")
 
 NO_FIELDS: Json = {}
+MCP_FIELDS = frozenset(("content", "structuredContent", "_meta", "isError"))
 
 
 class CallHooks:
@@ -60,7 +62,7 @@ class CallHooks:
         response = _response(request, output)
         fields = {"tool_response": response, "duration_ms": round(seconds * 1000)}
         answer = await self._fire("PostToolUse", request, fields)
-        changed = _replace_output(output, response, answer.updated_output)
+        changed = _replace_output(request, output, response, answer.updated_output)
         if answer.updated_output is not None and changed is None:
             request.ctx.progress(
                 HookNews(f"a hook's new output of {request.tool.name} has another shape, so it is ignored")
@@ -84,9 +86,18 @@ class CallHooks:
         self._hooks.announce("Notification", fields, request.ctx.run, on_news=request.ctx.progress)
 
     async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> "HookResult":
-        name, ctx = request.tool.name, request.ctx
-        fields = {"tool_name": name, "tool_input": absolute(request), "tool_use_id": request.use.id, **more}
+        fields, ctx = {**_fields(request), **more}, request.ctx
         return await self._hooks.fire(event, fields, ctx.run, request=request, on_news=ctx.progress)
+
+    async def matching(self, event: str, request: CallRequest) -> "list[Hook]":
+        """The hooks that would be asked about a call."""
+        if not self._hooks.wants(event):
+            return []
+        return await self._hooks.matching(event, _fields(request), request.ctx.run, request=request)
+
+
+def _fields(request: CallRequest) -> dict[str, Any]:
+    return {"tool_name": request.tool.name, "tool_input": absolute(request), "tool_use_id": request.use.id}
 
 
 def absolute(request: CallRequest) -> Json:
@@ -116,12 +127,34 @@ def _response(request: CallRequest, output: Output) -> Any:
     return pydantic_core.to_jsonable_python(output.data, fallback=str)
 
 
-def _replace_output(output: Output, response: Any, new: Any) -> Output | None:
-    """The output with new content, if that has the same shape: a text, a list, or a subset of an object's keys."""
-    if new is None or type(new) is not type(response):
-        return None
-    if isinstance(new, dict) and not new.keys() <= response.keys():
-        return None
-    text = new if isinstance(new, str) else json_text(new)
-    data = None if output.data is None else new
-    return replace(output, text=text, blocks=(), data=data, card=None, mcp=None)
+def _replace_output(request: CallRequest, output: Output, response: Any, new: Any) -> Output | None:
+    """
+    The output with what a hook puts in its place, for the model and for programs; None if it does not fit.
+
+    A text or text blocks fit every tool, an object that which has the same fields, and an MCP result its tools.
+    """
+    match new:
+        case str():
+            other = Output(text=new, data=None if output.data is None else new)
+        case list() if request.tool.mcp is not None:
+            other = request.tool.output_from_data({"content": new})
+        case list() if texts := _texts(new):
+            other = Output(blocks=texts, data=None if output.data is None else new)
+        case list() if isinstance(response, list):
+            other = Output(text=json_text(new), data=new)
+        case dict() if isinstance(response, dict) and new.keys() <= response.keys() | _mcp_fields(request):
+            other = request.tool.output_from_data(new)
+        case _:
+            return None
+    return replace(other, messages=output.messages, context_change=output.context_change, used=output.used)
+
+
+def _texts(blocks: Sequence[Any]) -> tuple[Text, ...]:
+    """The texts of a list of text blocks; empty if it is another list."""
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    found = tuple(Text(text) for text in texts if isinstance(text, str))
+    return found if len(found) == len(blocks) else ()
+
+
+def _mcp_fields(request: CallRequest) -> frozenset[str]:
+    return MCP_FIELDS if request.tool.mcp is not None else frozenset()

@@ -64,6 +64,8 @@ class Call:
         self.stop_reason: AbortReason | None = None
         self.blame = ""
         self.outcome: Outcome | None = None
+        self.left = ""
+        """What its tool left for the result when it was stopped."""
         self.progress: tuple[Progress, ...] = ()
         """Its latest progress."""
         self.cards: CallCards | None = None
@@ -78,6 +80,10 @@ class Call:
         """Record that it should stop; of several reasons the strongest is kept."""
         if self.stop_reason is None or reason.outweighs(self.stop_reason):
             self.stop_reason, self.blame = reason, blame
+
+    def leave(self, text: str) -> None:
+        """Keep what its tool leaves for the result, because it is about to be stopped."""
+        self.left = text
 
     @property
     def unfinished(self) -> bool:

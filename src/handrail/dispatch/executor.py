@@ -45,7 +45,7 @@ def _activate_nothing(_names: Iterable[str]) -> None:
 
 
 def _add_nothing(_tools: Sequence[AnyTool]) -> None:
-    raise HandrailError("no tools can be added to this pool")
+    raise HandrailError("no tools can be added to this pool, because it has no catalog. Run the call in an Agent")
 
 
 class ToolExecutor:
@@ -80,6 +80,7 @@ class ToolExecutor:
             self._events.put_progress,
             self._reschedule,
             self._calls.can_defer,
+            self._calls.wait_until_whole,
             add_tools,
             transcript,
         )
@@ -340,7 +341,10 @@ class ToolExecutor:
     def _stop_outcome(self, call: Call) -> Outcome:
         reason = call.stop_reason or AbortReason.USER  # without a reason of ours, the task itself was cancelled
         call.marks.append(self._loop.time())
-        return stopped_outcome(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
+        started, left = call.began, call.left
+        return stopped_outcome(
+            call.use, call.summary, reason, call.timings, started=started, blame=call.blame, left=left
+        )
 
 
 def _is_cancelled() -> bool:

@@ -119,6 +119,7 @@ class CarefulGate(WithoutPolicy):
         if decision.verdict is not Verdict.ASK:
             return decision
         if self.approver:
+            await request.before_question()
             return await self.approver.approve(request, decision)
         return refuse_unasked(decision, "person")
 

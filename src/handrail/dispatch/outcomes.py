@@ -76,14 +76,22 @@ STOPPED = {
 
 
 def stopped_outcome(
-    use: ToolUse, summary: str, reason: AbortReason, timings: Timings, *, started: bool, blame: str = ""
+    use: ToolUse,
+    summary: str,
+    reason: AbortReason,
+    timings: Timings,
+    *,
+    started: bool,
+    blame: str = "",
+    left: str = "",
 ) -> Outcome:
-    """A call was stopped: the result says whether it had started, and why it was stopped."""
+    """A call was stopped: the result says whether it had started, why it was stopped, and what its tool `left`."""
     status, cause, why = STOPPED[reason]
     what = "was stopped while it ran" if started else "was not run"
     advice = " Its effects may be incomplete; look before you repeat it." if started else ""
     text = f"{summary} {what}: {why.format(blame=blame)}.{advice}"
-    return Outcome(use, status, cause, _error(use, text), timings=timings)
+    blocks = (message(text), *((message(f"What it had said by then:\n{left}"),) if left else ()))
+    return Outcome(use, status, cause, tool_result(use, blocks, is_error=True), timings=timings)
 
 
 def _error(use: ToolUse, text: str) -> ToolResult:

@@ -28,7 +28,7 @@ class CallQueue:
         self._barrier: Call | None = None
         self._known: dict[str, Place] = {}
         self._schedule = Schedule(
-            scheduling.max_parallel, scheduling.max_parallel_by_tool, holding=scheduling.early_start != "all"
+            scheduling.max_parallel, scheduling.max_parallel_by_tool, holding=scheduling.holds_changes
         )
 
     @property

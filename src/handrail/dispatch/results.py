@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import field
 from hashlib import sha256
@@ -12,6 +12,7 @@ from pathlib import Path
 from handrail.conversation.blocks import ResultBlock, Text
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
+from handrail.tools.wording import how_to_read
 
 HEAD_CHARS, TAIL_CHARS = 1_200, 800
 DAY = 86_400
@@ -64,20 +65,26 @@ class ResultStore:
         """The replacements of big results, by call id."""
         return dict(self._by_call)
 
-    def fit(self, call_id: str, blocks: tuple[ResultBlock, ...], limit: int) -> tuple[ResultBlock, ...]:
-        """The blocks if their text is within the limit, else the replacement and the other blocks."""
+    def fit(
+        self, call_id: str, blocks: tuple[ResultBlock, ...], limit: int, tools: Collection[str] = ()
+    ) -> tuple[ResultBlock, ...]:
+        """
+        The blocks if their text is within the limit, else the replacement and the other blocks.
+
+        `tools`: the names of the tools that may read the whole text; empty = not known.
+        """
         texts = [block.text for block in blocks if isinstance(block, Text)]
         if sum(map(len, texts)) <= limit:
             return blocks
-        preview = self._preview(call_id, "\n".join(texts), limit)
+        preview = self._preview(call_id, "\n".join(texts), limit, tools)
         return (Text(preview), *(block for block in blocks if not isinstance(block, Text)))
 
-    def _preview(self, call_id: str, text: str, limit: int) -> str:
+    def _preview(self, call_id: str, text: str, limit: int, tools: Collection[str]) -> str:
         data = text.encode("utf-8", "surrogatepass")
         name = f"{safe_name(call_id, data)}.txt"
         with self._lock:  # the quota is for all of them together
             if name not in self._by_name:
-                self._by_name[name] = replacement(text, *self._save(name, data), limit)
+                self._by_name[name] = replacement(text, *self._save(name, data), limit, tools)
             self._by_call[call_id] = self._by_name[name]
             return self._by_name[name]
 
@@ -113,11 +120,11 @@ class ResultStore:
         return used
 
 
-def replacement(text: str, path: Path | None, problem: str, limit: int) -> str:
+def replacement(text: str, path: Path | None, problem: str, limit: int, tools: Collection[str] = ()) -> str:
     """What the model sees of a big result: the notice first, then head and tail."""
     lines = text.count("\n") + 1
     where = (
-        f"The whole text is in {path}. Use Read with offset and limit for the part you need."
+        f"The whole text is in {path}. {how_to_read(tools)}"
         if path
         else f"The rest is lost: {problem}. Repeat the call with a narrower question."
     )

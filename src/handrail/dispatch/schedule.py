@@ -18,7 +18,7 @@ from handrail.dispatch.footprint import Footprint, Place
 from handrail.errors import HandrailError
 from handrail.records import record
 
-EarlyStart: TypeAlias = Literal["safe", "all", "off"]
+EarlyStart: TypeAlias = Literal["permitted", "safe", "off", "all"]
 SiblingErrors: TypeAlias = Literal["shell-chain", "isolate", "all"]
 
 
@@ -27,20 +27,25 @@ class Scheduling:
     """
     How calls of one answer may overlap.
 
-    early_start: `safe` = read-only calls start while the answer is still arriving, `all` = every call does, `off` = the
-        batch path: nothing starts before the answer is whole, and then in runs of calls that only read and single
-        other ones.
+    early_start: `permitted` = every call that no one has to be asked about starts while the answer is still arriving
+        (`all` is its old name), `safe` = only read-only calls do, `off` = the batch path: nothing starts before the
+        answer is whole, and then in runs of calls that only read and single other ones.
     max_parallel, max_parallel_by_tool: how many calls run at a time, of all tools and of the named ones.
     sibling_errors: what a failed shell call does to the others of its answer. `shell-chain` cancels later calls
         that are not read-only, `isolate` none, `all` every unfinished one.
     all_read_only: batch path only; calls run side by side only if all calls of the answer are read-only.
     """
 
-    early_start: EarlyStart = "safe"
+    early_start: EarlyStart = "permitted"
     max_parallel: int = 10
     max_parallel_by_tool: Mapping[str, int] = field(default_factory=dict)
     sibling_errors: SiblingErrors = "shell-chain"
     all_read_only: bool = False
+
+    @property
+    def holds_changes(self) -> bool:
+        """Whether calls that change something wait until the answer is whole."""
+        return self.early_start in ("safe", "off")
 
     def __post_init__(self) -> None:
         for what, cap in (("all tools", self.max_parallel), *self.max_parallel_by_tool.items()):

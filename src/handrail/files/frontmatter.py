@@ -13,7 +13,9 @@ from handrail.records import record
 
 Value: TypeAlias = str | tuple[str, ...]
 
-KEY = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*")
+KEY = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?!//)[ \t]*(?P<value>.*?)[ \t]*")
+"""A blank after the colon may be missing: what people mean by `paths:src` is plain."""
+FLAGS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
 
 @record
@@ -28,6 +30,10 @@ class MarkdownFile:
         """A value as one text; empty if it is not there."""
         value = self.values.get(name, "")
         return value if isinstance(value, str) else ", ".join(value)
+
+    def flag(self, name: str, default: bool) -> bool:  # reads like dict.get
+        """A value as yes or no, in any of the words for them."""
+        return FLAGS.get(self.text(name).lower(), default)
 
     def names(self, name: str) -> tuple[str, ...] | None:
         """A value as a list: with dashes, in brackets, or separated by commas. None = it is not there."""
@@ -87,8 +93,9 @@ def _value(first: str, inner: list[str]) -> Value:
         return ("\n" if first[0] == "|" else " ").join(words)
     if not first and words and all(word.startswith("- ") for word in words):
         return tuple(_plain(word[2:]) for word in words)
-    if first.startswith("[") and first.endswith("]"):
-        return tuple(_plain(part) for part in split_names(first[1:-1]))
+    whole = " ".join([first, *words])
+    if whole.startswith("[") and whole.endswith("]"):
+        return tuple(_plain(part) for part in split_names(whole[1:-1]))
     return " ".join([_plain(first), *words]).strip() if words else _plain(first)
 
 

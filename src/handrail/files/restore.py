@@ -16,7 +16,7 @@ from handrail.files.journal import FileState, Note
 from handrail.files.paths import FileKind, Place
 from handrail.files.replace import TEMP_END, TargetFile
 from handrail.files.source import FileSource
-from handrail.files.undo import Undo, UndoEntry, UndoHistory, read
+from handrail.files.undo import INDEX, Undo, UndoEntry, UndoHistory, read
 from handrail.records import record
 
 BY_UNDO = Note("undo")
@@ -68,7 +68,7 @@ def number_of(history: UndoHistory, name: str) -> int:
         return history.points[name]
     if name.isdecimal() and 1 <= int(name) <= len(history.entries):
         return int(name)
-    raise UndoError(f"{name!r} is no point of session {history.session}. --list shows them.")
+    raise UndoError(f"{name!r} is no point of session {history.session}. `handrail undo --list` shows which there are.")
 
 
 def latest(history: UndoHistory) -> int:
@@ -85,6 +85,20 @@ def latest(history: UndoHistory) -> int:
     return number
 
 
+def latest_undone(history: UndoHistory) -> int:
+    """The point of a redo: before the last undo that still holds. 0 = there is none, or files were changed since."""
+    undone: list[int] = []
+    before: UndoEntry | None = None
+    for entry in history.changes:
+        if not entry.back:
+            undone = []
+        elif before is None or before.back != entry.back:  # the first change of one undo or redo
+            at = undone.index(entry.back) if entry.back in undone else None
+            undone = [*undone, entry.number] if at is None else undone[:at]
+        before = entry
+    return undone[-1] if undone else 0
+
+
 def _group(entry: UndoEntry) -> tuple[str, str]:
     return (entry.point, "") if entry.point else ("", entry.call or str(entry.number))
 
@@ -97,8 +111,8 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
         UndoError: another program changed a file since, or its content is not kept. Nothing was restored.
         ToolError: a file cannot be written. Those before it are restored; going back again does the rest.
     """
+    sweep(folder)
     history = read(folder)
-    sweep(folder, history)
     steps = plan(history, to)
     todo: list[tuple[RestoreStep, str]] = []
     problems: list[str] = []
@@ -178,11 +192,17 @@ def _remove_folders(history: UndoHistory, to: int, undo: Undo) -> Iterable[str]:
                 yield entry.path
 
 
-def sweep(folder: Path, history: UndoHistory) -> None:
-    """Remove temporary files that a killed process left, or take them into the journal if they hold old content."""
-    for entry in history.entries:
+def sweep(folder: Path, *, process: int = 0) -> list[str]:
+    """
+    Remove temporary files that killed processes left, or take them into the journal if they hold old content.
+
+    `process`: only those of this one, which is known to be gone. Returns the paths.
+    """
+    removed: list[str] = []
+    for entry in read(folder).entries if (folder / INDEX).exists() else ():
         ours = entry.temp.endswith(TEMP_END) and "/" not in entry.temp
-        if not ours or entry.void or _alive(entry.process):
+        gone = entry.process == process if process else not _alive(entry.process)
+        if not ours or entry.void or not gone:
             continue
         beside = Path(entry.path).with_name(entry.temp)
         with suppress(OSError):
@@ -191,6 +211,8 @@ def sweep(folder: Path, history: UndoHistory) -> None:
                 beside.rename(kept)
             else:
                 beside.unlink()
+            removed.append(str(beside))
+    return removed
 
 
 def _alive(process: int) -> bool:

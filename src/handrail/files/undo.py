@@ -28,6 +28,7 @@ from typing import Any
 from handrail.errors import UndoError
 from handrail.files.copying import copy
 from handrail.files.journal import FileState, Note
+from handrail.files.open_journals import OpenMarker
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
@@ -189,6 +190,7 @@ class Undo:
             make_private_folder(self.folder / "content")
             for folder in (self.folder.parent, self.folder):
                 folder.chmod(0o700)
+            OpenMarker(self.folder, self)
             self._start()
             self._open = True
         if self._point:
@@ -252,12 +254,15 @@ def read(folder: Path) -> UndoHistory:
     try:
         lines = list(_lines(folder / INDEX))
     except OSError as error:
-        raise UndoError(f"There is no undo journal in {str(folder)!r} ({error.strerror}).") from error
+        raise UndoError(
+            f"There is no undo journal in {str(folder)!r} ({error.strerror}). `handrail sessions list` shows the "
+            "sessions."
+        ) from error
     if not lines:
         return UndoHistory("", "", (), {})  # killed before its first line was complete
     head = lines[0]
     if head.get("format") != FORMAT:
-        raise UndoError(f"{str(folder / INDEX)!r} is no undo journal.")
+        raise UndoError(f"{str(folder / INDEX)!r} is no undo journal. Move it away, or name another session.")
     if head.get("version") != VERSION:
         raise UndoError(
             f"{str(folder / INDEX)!r} has version {head.get('version')!r}, and this handrail knows {VERSION}. Use the "

@@ -17,6 +17,7 @@ from handrail.loop.events import (
     ResultsComplete,
     RunEnded,
 )
+from handrail.tools.call_report import call_report
 from handrail.tools.cards import Card, Tone
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted, group_card
 
@@ -65,7 +66,7 @@ class DebugPrinter:
                 self._progress.pop(outcome.use.id, None)
                 took = f"{outcome.timings.ran * 1000:.1f} ms"
                 ended = f"{outcome.use.name} {outcome.status.value} after {took} ({outcome.use.id})"
-                return [ended, *_inside(event.card)]
+                return [ended, *_inside(event.card), *(f"  {line}" for line in call_report(outcome))]
             case ResultsComplete():
                 queued, self._queued = self._queued, []
                 return [card.line for card in _groups(queued)]

@@ -14,6 +14,7 @@ from handrail.headless.delegated import task_ended_lines
 from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.serve import ClientOptions, Prompt
 from handrail.headless.wire import system
+from handrail.hooks.events import EVENTS
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent
 from handrail.records import record
@@ -26,10 +27,8 @@ from handrail.tools.pool import definition_json
 from handrail.tools.tool import PLAIN_VIEW
 
 if TYPE_CHECKING:
-    from handrail.hooks import events as hook_events
     from handrail.hooks import specs
 else:
-    hook_events = lazy("handrail.hooks.events")
     specs = lazy("handrail.hooks.specs")
 
 
@@ -89,6 +88,7 @@ async def open_engine(
         whole_agents=client.fields.get("forwardSubagentText") is True,
         facts=session.facts,
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
+        window=session.model_facts.window,
     )
     return SessionEngine(session, lines, control, on_event)
 
@@ -153,7 +153,7 @@ def callbacks_of(
     """The hooks that call functions of the client."""
     made: dict[str, list[specs.HookCallback]] = {}
     for event, matchers in hooks.items():
-        if event not in hook_events.EVENTS:
+        if event not in EVENTS:
             on_warning(f"hooks of the event {event!r} are not supported and never run")
             continue
         for matcher in matchers or ():

@@ -16,11 +16,13 @@ from handrail.loop.events import (
     Compacted,
     LoopEvent,
     MessageAdded,
+    Notice,
     QueuedMessageTaken,
     RunEnded,
     RunStarted,
     Summarising,
 )
+from handrail.loop.windows import window_of
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome, Status
@@ -48,7 +50,8 @@ class Lines:
     Turns the events of a conversation into lines. Every line carries the session and an id of its own.
 
     `facts` gives more fields of `init` lines: mode, servers, commands, sub-agents. With `whole_agents`, the text and
-    thinking of sub-agents is reported too, not only their calls. `uuid_of` gives the id of a block or a result.
+    thinking of sub-agents is reported too, not only their calls. `uuid_of` gives the id of a block or a result,
+    `window` the size of a model's window.
     """
 
     def __init__(
@@ -60,12 +63,14 @@ class Lines:
         whole_agents: bool = False,
         facts: Callable[[], Mapping[str, Any]] = dict,
         uuid_of: Callable[[object], str] = fresh,
+        window: Callable[[str], int] = window_of,
     ) -> None:
         self.session_id = session_id
         self._raw = RawEvents() if partial else None
         self._hook_events = hook_events
         self._facts = facts
         self._uuid_of = uuid_of
+        self._window = window
         self._agents = SubAgents(whole=whole_agents)
         self._usage = Usage()
 
@@ -96,7 +101,7 @@ class Lines:
             case RunEnded():
                 if event.failure is not None and event.is_error:
                     yield model_failure(event.failure, problem_of(event))
-                yield result(event)
+                yield result(event, self._window)
             case _:
                 yield from self._aside(event)
         if self._raw is not None:
@@ -112,6 +117,8 @@ class Lines:
                 yield system("status", status="compacting" if on else None)
             case Compacted() | StreamRetry() | AnswerDiscarded():
                 yield _incident(event)
+            case Notice(text=text):
+                yield system("informational", text=text)
             case _:
                 yield from self._hook(news_of(event))
 

@@ -6,8 +6,10 @@ from typing import Literal, Protocol, TextIO, TypeAlias
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
+from handrail.headless.ways_out import denials_of, way_out
 from handrail.headless.wire import problem_of
-from handrail.loop.events import LoopEvent, Notice, RunEnded
+from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
+from handrail.loop.state import Why
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -22,15 +24,23 @@ class Printer(Protocol):
 
 
 class TextPrinter:
-    """Prints the final text; on standard error, what failed, what was refused, and why it takes long."""
+    """
+    Prints the final text; on standard error, what failed, what was refused, and why it takes long.
 
-    def __init__(self, out: TextIO, errors: TextIO) -> None:
+    Without `out` the answer is shown elsewhere. `can_continue`: the session is kept, so that another prompt can go on
+    with it.
+    """
+
+    def __init__(self, out: TextIO | None, errors: TextIO, *, can_continue: bool = False) -> None:
         self._out = out
         self._errors = errors
+        self._can_continue = can_continue
+        self._denials: list[Denial] = []
 
     def on_event(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
             self._tell(news.message)
+        self._denials += [denial for denial in denials_of(event) if not denial.by_person]
         match event:
             case StreamRetry(failure=failure, delay=delay):
                 self._tell(f"{failure.message}. It is tried again in {delay:.1f} seconds.")
@@ -42,19 +52,27 @@ class TextPrinter:
                 pass
 
     def _print_end(self, event: RunEnded) -> None:
-        if event.text:
+        if event.text and self._out is not None:
             # programs get the text as it is; for terminals, control characters are removed
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
-        elif not event.is_error and event.deferred is None:
+        elif not event.text and not event.is_error and event.deferred is None:
             self._tell("the model gave an empty answer")
-        for denial in event.denials[:DENIALS]:
-            self._tell(f"{denial.use.name} was refused: {denial.reason}")
-        if len(event.denials) > DENIALS:
-            self._tell(f"{len(event.denials) - DENIALS} more calls were refused")
+        self._list_denials()
+        if way := way_out(self._denials):
+            self._tell(way)
         if event.is_error:
             self._tell(problem_of(event))
+        if event.why is Why.MAX_TURNS:
+            more = '`handrail -p --continue "Go on."` goes on from here; ' if self._can_continue else ""
+            self._tell(f"{more}--max-turns N sets another limit")
         if event.deferred is not None:
             self._tell(f"a hook put off a call of {event.deferred.name}; --resume takes it up again")
+
+    def _list_denials(self) -> None:
+        for denial in self._denials[:DENIALS]:
+            self._tell(f"{denial.use.name} was refused: {denial.reason}")
+        if len(self._denials) > DENIALS:
+            self._tell(f"{len(self._denials) - DENIALS} more calls were refused")
 
     def _tell(self, text: str) -> None:
         _write(self._errors, f"handrail: {plain(text)}")
@@ -74,9 +92,14 @@ class JsonPrinter:
                 _write(self._out, dump_json(line))
 
 
-def printer_for(form: Format, lines: Lines, out: TextIO, errors: TextIO) -> Printer:
-    """The printer of a format."""
-    return TextPrinter(out, errors) if form == "text" else JsonPrinter(out, lines, only_result=form == "json")
+def printer_for(
+    form: Format, lines: Lines, out: TextIO | None, errors: TextIO, *, can_continue: bool = False
+) -> Printer:
+    """The printer of a format. Without `out`, text is shown elsewhere."""
+    if form == "text":
+        return TextPrinter(out, errors, can_continue=can_continue)
+    assert out is not None
+    return JsonPrinter(out, lines, only_result=form == "json")
 
 
 def dump_json(line: dict[str, object]) -> str:

@@ -2,13 +2,13 @@
 Lines in and lines out, over any pair of streams. The client may be slow, gone or hostile.
 
 Reading never blocks the event loop, and pauses when lines are not taken. Writing waits for a slow reader without
-holding up anything else, and never leaves half a line before another one.
+holding up anything else. On Linux a line goes into a pipe whole or not at all, so that the output ends at the end of a
+line however this process ends; elsewhere, and for lines of more than a megabyte, only its parts do.
 """
 
 import asyncio
 import json
 import os
-import select
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -18,9 +18,8 @@ from typing import Any, Protocol
 
 from handrail.errors import ClosedError
 from handrail.headless.bounds import LINE_LIMIT, shorter
+from handrail.headless.pipe import AT_ONCE, Pipe
 
-AT_ONCE = 4096
-"""Bytes that a writable pipe takes without blocking."""
 MAX_INCOMING = 64 * 1024 * 1024
 WAITING_LINES = 1000
 LAST_WORDS = 1.0
@@ -95,25 +94,27 @@ class FileLines:
 
 
 class FileOut:
-    """Writes line by line to a descriptor; a thread writes what a pipe does not take at once."""
+    """Writes line by line to a descriptor; a thread writes what cannot be written at once."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self._pipe = Pipe(descriptor)
         self._loop = asyncio.get_running_loop()
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLOUT)
         self._gone = False
         self._waiting: set[asyncio.Future[None]] = set()
         self._queue: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def send(self, line: Mapping[str, Any]) -> None:
+        """Write one line of JSON and wait until it is written; raises ClosedError if the reader is gone."""
+        await self.write(line_bytes(line))
+
+    async def write(self, data: bytes) -> None:
+        """Write whole lines and wait until they are written; raises ClosedError if the reader is gone."""
         if self._gone:
             raise ClosedError("The reader of the output is gone.")
-        data = line_bytes(line)
         try:
-            if not self._waiting and len(data) <= AT_ONCE and self._poll.poll(0):
-                data = data[os.write(self._descriptor, data) :]
+            if not self._waiting and len(data) <= AT_ONCE and self._pipe.has_room():
+                data = self._pipe.write(data)
             if data:
                 await self._patiently(data)
         except OSError as error:
@@ -124,11 +125,16 @@ class FileOut:
         """It is to end: a reader that takes nothing for `LAST_WORDS` seconds is given up."""
         self._loop.call_later(LAST_WORDS, self._give_up)
 
-    def _give_up(self) -> None:
-        self._gone = bool(self._waiting)
+    def close(self) -> None:
+        """The reader is gone: nothing is written any more."""
+        self._gone = self._pipe.given_up = True
         for done in self._waiting:
             if not done.done():
                 done.set_exception(BrokenPipeError(EPIPE, "the reader is gone"))
+
+    def _give_up(self) -> None:
+        if self._waiting:
+            self.close()
 
     async def _patiently(self, data: bytes) -> None:
         if self._thread is None:
@@ -142,22 +148,15 @@ class FileOut:
     def _work(self) -> None:
         while True:
             data, done = self._queue.get()
-            problem = self._write_some(data)
+            problem: OSError | None = None
+            try:
+                self._pipe.write_patiently(data)
+            except OSError as error:
+                problem = error
             try:
                 self._loop.call_soon_threadsafe(self._finish, done, problem)
             except RuntimeError:
                 return  # the loop has ended before the reader took it all
-
-    def _write_some(self, data: bytes) -> OSError | None:
-        view = memoryview(data)
-        while view:
-            try:
-                view = view[os.write(self._descriptor, view) :]
-            except BlockingIOError:  # another process has switched it to non-blocking
-                self._poll.poll(1000)
-            except OSError as error:
-                return error
-        return None
 
     def _finish(self, done: "asyncio.Future[None]", problem: OSError | None) -> None:
         self._waiting.discard(done)

@@ -1,13 +1,14 @@
 """Builds JSON lines: blocks, token counts, results, in the format that agent clients already read."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.block_json import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
+from handrail.headless.ways_out import allowing_flags
 from handrail.lazy import lazy
-from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
+from handrail.loop.events import SYNTHETIC, BlockComplete, Denial, RunEnded
 from handrail.loop.run_hooks import failure_kind
 from handrail.loop.state import Why
 from handrail.loop.usage import ModelUsage
@@ -15,6 +16,7 @@ from handrail.loop.windows import window_of
 from handrail.session.answer import WHAT_HAPPENED
 from handrail.tools.outcome import Outcome
 from handrail.tools.output import Output
+from handrail.tools.wording import several
 from handrail.transcripts.writer import new_id
 
 Line = dict[str, Any]
@@ -112,8 +114,8 @@ def usage(used: Usage) -> Line:
     }
 
 
-def result(event: RunEnded) -> Line:
-    """The one result of a run."""
+def result(event: RunEnded, window: Callable[[str], int] = window_of) -> Line:
+    """The one result of a run; `window` gives the size of a model's window."""
     line: Line = {
         "type": "result",
         "subtype": SUBTYPES.get(event.why, "error_during_execution"),
@@ -126,11 +128,8 @@ def result(event: RunEnded) -> Line:
         "terminal_reason": event.why.value,
         "total_cost_usd": event.dollars,
         "usage": _total(event.spent),
-        "modelUsage": {model: _model_usage(model, spent) for model, spent in event.spent.items()},
-        "permission_denials": [
-            {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": jsonable(d.use.input)}
-            for d in event.denials
-        ],
+        "modelUsage": {model: _model_usage(spent, window(model)) for model, spent in event.spent.items()},
+        "permission_denials": [_denial(denial) for denial in event.denials],
     }
     if event.structured is not None:
         line["structured_output"] = jsonable(event.structured)
@@ -141,6 +140,19 @@ def result(event: RunEnded) -> Line:
     if event.deferred is not None:
         use = event.deferred
         line["deferred_tool_use"] = {"id": use.id, "name": use.name, "input": jsonable(use.input)}
+    return line
+
+
+def _denial(denial: Denial) -> Line:
+    line: Line = {
+        "tool_name": denial.use.name,
+        "tool_use_id": denial.use.id,
+        "tool_input": jsonable(denial.use.input),
+        "decision_reason": denial.reason,
+    }
+    if denial.remedy:
+        line["permission_suggestions"] = jsonable(denial.remedy)
+        line["allow_with"] = allowing_flags(denial.remedy)
     return line
 
 
@@ -166,7 +178,9 @@ def failed_result(problem: str, session_id: str = "") -> Line:
 
 def problem_of(event: RunEnded) -> str:
     """What went wrong, in one line; the name of the reason if there is no text."""
-    said = (event.problem, event.failure.message if event.failure else "")
+    said = (event.problem, event.failure.report if event.failure else "")
+    if event.why is Why.MAX_TURNS and not any(said):
+        return f"the limit of {several(event.turns, 'turn')} was reached"
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 
@@ -180,7 +194,7 @@ def _total(spent: Mapping[str, ModelUsage]) -> Line:
     }
 
 
-def _model_usage(model: str, spent: ModelUsage) -> Line:
+def _model_usage(spent: ModelUsage, window: int) -> Line:
     return {
         "inputTokens": spent.input_tokens,
         "outputTokens": spent.output_tokens,
@@ -188,7 +202,7 @@ def _model_usage(model: str, spent: ModelUsage) -> Line:
         "cacheCreationInputTokens": spent.cache_write_tokens,
         "webSearchRequests": 0,
         "costUSD": spent.dollars,
-        "contextWindow": window_of(model),
+        "contextWindow": window,
     }
 
 

@@ -30,10 +30,17 @@ def weigh(hook: Hook, result: HookResult, *, strict: bool) -> HookResult:
     result = replace(result, problem=text, messages=(*result.messages, f"{text} ({hook.place})"))
     if event.decides:
         return replace(_escalate(hook, result, strict=strict), source=hook.place)
-    guards = event.name == "UserPromptSubmit" and result.fatal and isinstance(hook.handler, CallbackHook)
+    if event.name == "PermissionRequest" and _refuses_by_failing(hook, result):
+        return replace(result, permission=Deny(text))
+    guards = event.name == "UserPromptSubmit" and _refuses_by_failing(hook, result)
     if event.blocks and result.block is None and (hook.blocks_on_failure or guards):
         return replace(result, block=text)
     return result
+
+
+def _refuses_by_failing(hook: Hook, result: HookResult) -> bool:
+    """Whether its failure is a no: a function of the surrounding program that raises has not said yes."""
+    return hook.blocks_on_failure or (result.fatal and isinstance(hook.handler, CallbackHook))
 
 
 def _name_hook(hook: Hook, result: HookResult) -> HookResult:
@@ -45,8 +52,12 @@ def _name_hook(hook: Hook, result: HookResult) -> HookResult:
 
 
 def _escalate(hook: Hook, result: HookResult, *, strict: bool) -> HookResult:
-    """Ask if the hook did no work, or failed and is written for handrail: others that fail expect to be ignored."""
-    if hook.blocks_on_failure:
+    """
+    A function that fails refuses; a command or endpoint that did no work asks.
+
+    One that failed otherwise asks if it is written for handrail: others expect that to be ignored.
+    """
+    if _refuses_by_failing(hook, result):
         least = Verdict.DENY
     elif result.fatal or (strict and hook.source.family == ".handrail"):
         least = Verdict.ASK

@@ -24,7 +24,8 @@ from handrail.hooks.results import (
     result_of,
     value_of,
 )
-from handrail.hooks.specs import BrokenHook, CallbackHook, CommandHook, Hook, HttpHook
+from handrail.hooks.scripts import missing_script, project_variables
+from handrail.hooks.specs import BrokenHook, CallbackHook, CommandHook, Hook, HookSource, HttpHook
 from handrail.hooks.urls import url_allowed
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
@@ -62,19 +63,22 @@ async def invoke(hook: Hook, body: HookInput, where: HookEnvironment) -> HookRet
         case BrokenHook(problem):
             return HookReturn(failure(f"cannot run: {problem}"))
         case CommandHook():
-            return await _run(hook.handler, hook.timeout, body, where)
+            return await _run(hook, hook.handler, body, where)
         case HttpHook():
             return await _post(hook.handler, hook.timeout, body, where)
         case CallbackHook():
             return HookReturn(await _call(hook.handler, hook.timeout, body))
 
 
-async def _run(command: CommandHook, seconds: float, body: HookInput, where: HookEnvironment) -> HookReturn:
+async def _run(hook: Hook, command: CommandHook, body: HookInput, where: HookEnvironment) -> HookReturn:
+    seconds, env = hook.timeout, _variables(hook.source, body, where)
+    if missing := missing_script(command, body.cwd, env):
+        return HookReturn(failure(f"cannot run: there is no {missing}"))
     try:
         ended = await run_process(
             command.argv,
             cwd=body.cwd,
-            env=_variables(body, where),
+            env=env,
             stdin=body.data,
             timeout=seconds,
             max_bytes=MAX_BYTES,
@@ -88,9 +92,8 @@ async def _run(command: CommandHook, seconds: float, body: HookInput, where: Hoo
     return HookReturn(result_of(EVENTS[body.event], output), output)
 
 
-def _variables(body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
-    project = where.project or body.cwd
-    env = {**where.env, "CLAUDE_PROJECT_DIR": project, "HANDRAIL_PROJECT_DIR": project}
+def _variables(source: HookSource, body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
+    env = {**where.env, **project_variables(source, where.project or body.cwd)}
     if body.event in SETS_VARIABLES and where.env_file is not None:
         make_private_folder(where.env_file.parent)
         env["CLAUDE_ENV_FILE"] = env["HANDRAIL_ENV_FILE"] = str(where.env_file)
@@ -135,8 +138,10 @@ async def _call(callback: CallbackHook, seconds: float, body: HookInput) -> Hook
             value = await _value(callback, body)
         return NOTHING if value is None else read_output(EVENTS[body.event], value)
     except TimeoutError:
+        log.warning("hook %s did not answer within %g seconds", callback, seconds)
         return failure(f"did not answer within {seconds:g} seconds")
     except HandrailError as error:
+        log.warning("hook %s gave an output that is not valid: %s", callback, error)
         return failure(f"gave an output that is not valid: {error}")
     except Exception as error:  # foreign code may raise anything, and a guard that raised has not said yes
         log.exception("hook %s raised", callback)

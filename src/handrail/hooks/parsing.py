@@ -64,7 +64,7 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
         raise HandrailError(f"there is no event {name!r} for a callback. There are {', '.join(EVENTS)}.")
     event, one = EVENTS[name], given if isinstance(given, HookCallback) else HookCallback(given)
     if not callable(one.function):
-        raise HandrailError(f"the callback {one.function!r} for {name} is not a function")
+        raise HandrailError(f"the callback {one.function!r} for {name} is not a function. Give a function of one dict.")
     matcher = parse_matcher(one.matcher)
     if isinstance(matcher, str):
         raise HandrailError(f"the callback {one.function!r} for {name}: {matcher}")
@@ -271,7 +271,8 @@ def _condition(value: Mapping[str, Any], source: HookSource) -> Rule | None:
         return None
     if not isinstance(text, str):
         raise _MalformedError(f"if is {short_repr(text)}, not a permission rule")
-    rule = parse_rule(text, Behaviour.ASK, RuleSource(source.name, source.file, 0, source.folder))
+    above = bool(source.folder) and source.name in ("local", "project")  # its file may be one of a folder above
+    rule = parse_rule(text, Behaviour.ASK, RuleSource(source.name, source.file, 0, source.folder, above))
     if isinstance(rule, RuleProblem):
         raise _MalformedError(f"if is {short_repr(text)}: {rule.message}")
     return rule

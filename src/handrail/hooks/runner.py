@@ -91,6 +91,10 @@ class Hooks:
         """Whether there is a hook for one of these events."""
         return not self._by_event.keys().isdisjoint(events)
 
+    def matchers(self, event: str) -> list[str]:
+        """The matchers of the hooks for an event, as they are written."""
+        return [hook.matcher.text for hook in self._by_event.get(event, ())]
+
     async def fire(
         self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None, on_news: OnNews = ignore
     ) -> "HookResult":
@@ -112,6 +116,13 @@ class Hooks:
         if result.title:
             self.on_title(result.title)
         return result
+
+    async def matching(
+        self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None
+    ) -> "list[Hook]":
+        """The hooks that an event would run now, in order. None of them runs, and none counts as having run."""
+        hooks, home = self._by_event.get(event, ()), self.environment.home
+        return await ask.matching_hooks(hooks, fields, run, request, home=home, done=set(self._done))
 
     def announce(
         self, event: str, fields: Json, run: RunContext, *, request: CallRequest | None = None, on_news: OnNews = ignore

@@ -1,7 +1,7 @@
 """Hook specifications: when a hook runs, what it runs, and where it is configured."""
 
 from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from handrail.conversation.blocks import Json
 from handrail.hooks.matcher import EVERYTHING, Matcher
@@ -9,7 +9,7 @@ from handrail.permissions.rules import NAMES, Rule
 from handrail.records import record
 
 Family: TypeAlias = Literal[".handrail", ".claude"]
-Function: TypeAlias = Callable[[Json], "Json | Awaitable[Json | None] | None"]
+Function: TypeAlias = Callable[[dict[str, Any]], "Json | Awaitable[Json | None] | None"]
 
 
 def short_repr(value: object) -> str:

@@ -8,19 +8,24 @@ events, which are read before the next step begins. Only the attempt at a turn g
 `leave` stops it.
 """
 
+import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.errors import HandrailError
 from handrail.hooks.news import HookNews
 from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan, is_too_long
+from handrail.loop.complete_prompt import CompletedPrompt, CompletePrompt, PromptRefusal
 from handrail.loop.conversation_state import ActiveRun, ConversationState
 from handrail.loop.event_queue import EventQueue
 from handrail.loop.events import (
+    SYNTHETIC,
     AnswerDiscarded,
+    BlockComplete,
     Compacted,
     Interrupted,
     LoopEvent,
@@ -175,6 +180,7 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        conversation.has_answer = False
         self._has_started = True
         if self._config.prepare is not None:
             await run_or_abort(self._config.prepare(), self._signal, None)
@@ -183,7 +189,7 @@ class AgentLoop:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
         self._clock = RunClock(config.limits)
-        names = tuple(tool.name for tool in conversation.catalog.pool.active)
+        names = tuple(tool.name for tool in conversation.catalog.pool.listed)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
         if config.hooks is None or self._instructions is not None:
             return ()
@@ -200,12 +206,15 @@ class AgentLoop:
     async def _add_prompt(self, additions: Sequence[UserMessage | Attachment]) -> None:
         """Add the prompt and what goes with it. It is empty when a run only retries a deferred call."""
         conversation = self._conversation
-        if self._config.hooks is not None and self._prompt.content and conversation.context.agent.is_main:
+        has_hooks = self._config.hooks is not None and self._prompt.content and conversation.context.agent.is_main
+        if has_hooks:
             additions = (*additions, *self._accept_prompt(await self._hooks.expansion(self._expansion)))
-            if not self.state.is_over:
-                additions = (*additions, *self._accept_prompt(await self._hooks.prompt(self._prompt)))
-            if self.state.is_over:
-                return
+        if self._config.complete_prompt is not None and not self.state.is_over:
+            additions = (*additions, *await self._complete_prompt(self._config.complete_prompt))
+        if has_hooks and not self.state.is_over:
+            additions = (*additions, *self._accept_prompt(await self._hooks.prompt(self._prompt)))
+        if self.state.is_over:
+            return
         if not conversation.history.messages:
             self._add(*self._config.first_attachments(self._conversation.context))
         notes = conversation.mailbox.take_notes(prompted=True)
@@ -229,6 +238,25 @@ class AgentLoop:
             self._progress.problem = answer.block or answer.stop or ""
             self._end(self.state.to(Why.HOOK_STOPPED if answer.stop is not None else Why.PROMPT_BLOCKED))
         return hook_attachments(answer)
+
+    async def _complete_prompt(self, complete: CompletePrompt) -> tuple[Attachment, ...]:
+        """Put the completed prompt in the place of the one that was typed. The run ends if it is refused."""
+        completed = await run_or_abort(complete(self._signal), self._signal, self._clock.seconds_left)
+        match completed:
+            case CompletedPrompt():
+                self._prompt = completed.message
+                for warning in completed.warnings:
+                    self._emit(Notice(warning))
+                return completed.notes
+            case PromptRefusal():
+                self._progress.refuse(completed)
+                self._emit(BlockComplete(f"msg_{os.urandom(16).hex()}", SYNTHETIC, Text(completed.text), 0))
+                self._end(self.state.to(Why.COMPLETED))
+            case None:
+                if not self._signal.aborted:
+                    self._end(self.state.to(Why.MAX_SECONDS))
+                self._accept_prompt(None)
+        return ()
 
     async def _add_queued_messages(self) -> None:
         """Add the messages that waited, if no hook objects."""
@@ -436,4 +464,5 @@ class AgentLoop:
         if state.why is Why.TOOL_DEFERRED:
             ended = replace(ended, stop_reason=state.why.value, deferred=self._conversation.deferred_call)
         self.ended = ended
+        self._conversation.has_answer = not ended.is_error
         self._emit(ended)

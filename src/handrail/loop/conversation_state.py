@@ -101,6 +101,8 @@ class ConversationState:
     """The tools held back, as the model knows them."""
     deferred_call: ToolUse | None = None
     """The call that a hook deferred at the end of the last run."""
+    has_answer: bool = True
+    """Whether the last run came to an answer; false while one runs."""
     active_run: Callable[[], ActiveRun | None] = lambda: None
     """The run that works on it, as long as that run has a reader."""
 

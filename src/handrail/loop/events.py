@@ -33,6 +33,7 @@ from handrail.loop.usage import ModelUsage
 from handrail.records import record
 from handrail.tools.events import CallEvent
 from handrail.tools.outcome import Outcome
+from handrail.tools.permission import Decision, Strength, Update
 
 SYNTHETIC = "<synthetic>"
 """The model of messages that no model wrote."""
@@ -40,7 +41,7 @@ SYNTHETIC = "<synthetic>"
 
 @record
 class RunStarted:
-    """A prompt was accepted; no request has been sent yet."""
+    """A prompt was accepted; no request has been sent yet. `tools` are all of the run, also those held back."""
 
     prompt: UserMessage
     model: str
@@ -181,10 +182,25 @@ class Notice:
 
 @record
 class Denial:
-    """A call that was not allowed."""
+    """
+    A call that was not allowed. `remedy` would have allowed it.
+
+    `unasked`: there was no one to ask about it; `by_person`: the user said no.
+    """
 
     use: ToolUse
     reason: str
+    remedy: tuple[Update, ...] = ()
+    unasked: bool = False
+    by_person: bool = False
+
+
+def denial_of(use: ToolUse, decision: Decision) -> Denial:
+    """The denial of a call by this decision."""
+    last = decision.opinions[-1] if decision.opinions else None
+    unasked = last is not None and last.strength is Strength.NOBODY
+    by_person = last is not None and last.strength is Strength.PERSON and last.layer == "person"
+    return Denial(use, decision.reason, decision.remedy, unasked, by_person)
 
 
 @record

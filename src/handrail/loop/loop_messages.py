@@ -15,7 +15,7 @@ RETRIES = {
     Why.CUT_ANSWER: "Your answer was cut off by the output limit. Go on exactly where it stopped; repeat nothing.",
     Why.EMPTY_ANSWER: "Your answer was empty. Say what you found or did, or go on with the task.",
     Why.UNFIT_ANSWER: "Your answer does not fit the JSON Schema that was asked for: {problem} "
-    "Answer again with nothing but JSON that fits it.",
+    "Give it again so that it fits: as the input of StructuredOutput if you have that tool, else as nothing but JSON.",
 }
 
 

@@ -1,8 +1,11 @@
 """The progress of a run: the text of its last answer, refused calls, problems, and usage."""
 
+import json
+
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.stream import StreamFailure
-from handrail.loop.events import Denial, RunEnded
+from handrail.loop.complete_prompt import PromptRefusal
+from handrail.loop.events import Denial, RunEnded, denial_of
 from handrail.loop.partial_answer import is_empty
 from handrail.loop.repeat_guard import RepeatGuard
 from handrail.loop.run_config import RunConfig
@@ -11,6 +14,8 @@ from handrail.loop.turn import Attempt
 from handrail.loop.usage import UsageMeter
 from handrail.tools.outcome import Status
 
+DATA_TOOL = "StructuredOutput"
+"""The tool that takes the answer as data; a successful call of it ends the run."""
 CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
 """After these an answer goes on where the one before it stopped."""
 
@@ -30,6 +35,8 @@ class RunProgress:
         self._denials: list[Denial] = []
         self._last: AssistantMessage | None = None
         self._structured: object = None
+        self._data: tuple[object] | None = None
+        """The answer that the model gave as the input of StructuredOutput."""
 
     def add_usage(self, attempt: Attempt) -> None:
         """Count the usage of an attempt and of side requests."""
@@ -48,13 +55,20 @@ class RunProgress:
             for model, usage in outcome.output.used if outcome.output else ():
                 self.usage.add(model, usage)
             if outcome.status is Status.DENIED and outcome.decision:
-                self._denials.append(Denial(outcome.use, outcome.decision.reason))
+                self._denials.append(denial_of(outcome.use, outcome.decision))
+            if self._config.structured and outcome.use.name == DATA_TOOL and outcome.status is Status.OK:
+                self._data = (outcome.output.data if outcome.output else None,)
         self.guard = self.guard.after(attempt.outcomes)
         self.failure = attempt.failure
         if attempt.answer:
             self._last = attempt.answer
             start = self.text if before.why in CONTINUED else ""
             self.text = start + attempt.answer.text or self.text
+
+    def refuse(self, refusal: PromptRefusal) -> None:
+        """Remember why the prompt does not reach the model."""
+        self.text = refusal.text
+        self._denials += refusal.denials
 
     def turn_result(self, attempt: Attempt, before: RunState, *, has_queued_messages: bool) -> TurnResult:
         """The result of a recorded attempt."""
@@ -68,16 +82,17 @@ class RunProgress:
         if stopped_by is None and attempt.deferred_call is not None:
             stopped_by = Why.TOOL_DEFERRED
         has_calls = bool(attempt.outcomes)
-        is_final = answer is not None and not has_calls and stopped_by is None
+        has_data = self._data is not None and all(o.status is Status.OK for o in attempt.outcomes)
+        is_final = answer is not None and (has_data or not has_calls) and stopped_by is None
         return TurnResult(
             has_answer=answer is not None,
-            has_calls=has_calls,
-            is_empty=answer is not None and is_empty(answer.content),
+            has_calls=has_calls and not has_data,
+            is_empty=answer is not None and is_empty(answer.content) and not has_data,
             stop_reason=answer.stop_reason if answer else "",
             stopped_by=stopped_by,
             has_failed=attempt.failure is not None,
             has_queued_messages=has_queued_messages,
-            is_stuck=self.guard.is_stuck,
+            stuck=self.guard.stuck,
             is_unfit=is_final and not self._check_structured(),
             limit=self.usage.limit_reached(before.turn + (answer is not None)),
         )
@@ -85,15 +100,19 @@ class RunProgress:
     def _check_structured(self) -> bool:
         if self._config.structured is None:
             return True
-        self._structured, self.problem = self._config.structured.check(self.text)
+        if self._data is None:
+            self._structured, self.problem = self._config.structured.check(self.text)
+        else:
+            [data] = self._data
+            self._structured, self.problem = self._config.structured.check_value(data)
+            self.text = self.text or json.dumps(data, ensure_ascii=False)
         return not self.problem
 
     def run_ended(self, state: RunState, seconds: float) -> RunEnded:
         """The last event of a run that ends in `state` after these seconds."""
         self._add_side_usage()
-        if state.why is Why.REPEATED_FAILURE:
-            times, tool = self.guard.worst
-            self.problem = f"{tool} failed {times} times in a row with the same input and the same error."
+        if state.why in {Why.REPEATED_FAILURE, Why.REPEATED_CALL}:
+            self.problem = self.guard.problem
         return RunEnded(
             state.move,
             state.why,

@@ -1,4 +1,4 @@
-"""The repeat guard: notices when a model repeats a call that fails in the same way each time."""
+"""The repeat guard: notices when a model repeats a call that fails, or gives the same result, each time."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,52 +7,75 @@ from typing import TypeAlias
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
+from handrail.loop.state import Why
 from handrail.records import record
 from handrail.tools.outcome import Outcome, Status
 
 WARN_AFTER, STOP_AFTER = 3, 6
+SAME_RESULT_WARNINGS, STOP_AFTER_SAME_RESULT = (3, 6, 9), 12
+"""A call that succeeds may be waiting for something, so it is warned of less often and stopped later."""
 
-Failure: TypeAlias = tuple[str, str, str]
-"""Tool, input, error."""
+RepeatedCall: TypeAlias = tuple[str, str, str, bool]
+"""Tool, input, result, and whether it failed."""
 
 
 @record
 class RepeatGuard:
-    """Counts the answers in a row that contained each failing call. A call that is not repeated is forgotten."""
+    """Counts the answers in a row that had each call with the same end. A call that is not repeated is forgotten."""
 
-    failures: Mapping[Failure, int] = field(default_factory=dict)
+    calls: Mapping[RepeatedCall, int] = field(default_factory=dict)
 
     def after(self, outcomes: Iterable[Outcome]) -> "RepeatGuard":
         """The guard after one more answer with these calls."""
-        new = {_failure(each) for each in outcomes if each.status in {Status.ERROR, Status.DENIED}}
-        if not new and not self.failures:
+        new = {_repeated(each) for each in outcomes if each.status in {Status.OK, Status.ERROR, Status.DENIED}}
+        if not new and not self.calls:
             return self
-        return RepeatGuard({failure: self.failures.get(failure, 0) + 1 for failure in new})
+        return RepeatGuard({call: self.calls.get(call, 0) + 1 for call in new})
 
     @property
-    def worst(self) -> tuple[int, str]:
-        """The longest row of the same failure, and the tool it belongs to."""
-        return max(((times, failure[0]) for failure, times in self.failures.items()), default=(0, ""))
+    def worst(self) -> tuple[int, str, bool]:
+        """The longest row of the same call, its tool, and whether it failed; a failure counts before a success."""
+        rows = ((times, call[0], call[3]) for call, times in self.calls.items())
+        return max(rows, key=lambda row: (row[2] and row[0] >= WARN_AFTER, row[0]), default=(0, "", False))
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether the warning did not help."""
-        return self.worst[0] >= STOP_AFTER
+    def stuck(self) -> Why | None:
+        """Why the run has to end, if the warnings did not help."""
+        times, _, failed = self.worst
+        if times < (STOP_AFTER if failed else STOP_AFTER_SAME_RESULT):
+            return None
+        return Why.REPEATED_FAILURE if failed else Why.REPEATED_CALL
+
+    @property
+    def problem(self) -> str:
+        """What is repeated, in a sentence."""
+        times, tool, failed = self.worst
+        if failed:
+            return f"{tool} failed {times} times in a row with the same input and the same error."
+        return f"{tool} was called {times} times in a row with the same input and gave the same result."
 
     @property
     def warning(self) -> Attachment | None:
         """What to tell the model now."""
-        times, tool = self.worst
-        if not WARN_AFTER <= times < STOP_AFTER:
+        times, tool, failed = self.worst
+        if times not in (range(WARN_AFTER, STOP_AFTER) if failed else SAME_RESULT_WARNINGS):
             return None
-        text = (
-            f"{tool} has failed {times} times in a row with the same input and the same error. Repeating it will not "
-            "help: change the input, use another tool, or tell the user what is in the way. "
-            f"After {STOP_AFTER} times the run is stopped."
-        )
+        if failed:
+            text = (
+                f"{tool} has failed {times} times in a row with the same input and the same error. Repeating it will "
+                "not help: change the input, use another tool, or tell the user what is in the way. "
+                f"After {STOP_AFTER} times the run is stopped."
+            )
+        else:
+            text = (
+                f"{tool} has given the same result {times} times in a row for the same input. Use what you have: go "
+                "on with the next step, or answer. If you wait for something, wait longer in one call. "
+                f"After {STOP_AFTER_SAME_RESULT} times the run is stopped."
+            )
         return Attachment("loop_guard", (Text(text),))
 
 
-def _failure(outcome: Outcome) -> Failure:
+def _repeated(outcome: Outcome) -> RepeatedCall:
     use = outcome.use
-    return use.name, json.dumps(use.input, sort_keys=True, default=repr), outcome.result.text
+    text = json.dumps(use.input, sort_keys=True, default=repr)
+    return use.name, text, outcome.result.text, outcome.status is not Status.OK

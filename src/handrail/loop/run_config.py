@@ -20,6 +20,7 @@ from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
     from handrail.hooks.runner import Hooks
+    from handrail.loop.complete_prompt import CompletePrompt
 
 
 class Stream(Protocol):
@@ -62,6 +63,10 @@ class StructuredOutput(Protocol):
         """The value, and what is wrong with the text (empty = nothing)."""
         ...
 
+    def check_value(self, value: Any) -> tuple[Any, str]:
+        """The value as it is handed to the caller, and what is wrong with it (empty = nothing)."""
+        ...
+
 
 @record
 class RequestOptions:
@@ -87,6 +92,7 @@ class RunConfig:
     limits: Limits = NO_LIMITS
     cost: Cost = no_price
     prepare: Prepare | None = None
+    complete_prompt: "CompletePrompt | None" = None
     first_attachments: FirstAttachments = lambda _run: ()
     attach: TurnAttachments = lambda _outcomes, _run: ()
     compact: Compact | None = None

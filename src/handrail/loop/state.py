@@ -53,6 +53,7 @@ class Why(Enum):
 
     MODEL_FAILED = "model_failed"
     REPEATED_FAILURE = "repeated_failure"
+    REPEATED_CALL = "repeated_call"
     UNFIT_ANSWERS = "max_structured_output_retries"
     CUT_ANSWERS = "max_output_tokens"
     PROMPT_BLOCKED = "prompt_blocked"
@@ -63,7 +64,7 @@ ENDS = {
     **dict.fromkeys((Why.ABORTED_STREAMING, Why.ABORTED_TOOLS), Move.ABORTED),
     **dict.fromkeys((Why.MAX_TURNS, Why.MAX_DOLLARS, Why.MAX_TOKENS, Why.MAX_SECONDS), Move.LIMIT),
     **dict.fromkeys((Why.MODEL_FAILED, Why.REPEATED_FAILURE, Why.PROMPT_BLOCKED), Move.ERROR),
-    **dict.fromkeys((Why.UNFIT_ANSWERS, Why.CUT_ANSWERS), Move.ERROR),
+    **dict.fromkeys((Why.UNFIT_ANSWERS, Why.CUT_ANSWERS, Why.REPEATED_CALL), Move.ERROR),
 }
 """The reasons that end a run, and the move of each; all others lead to the next turn."""
 
@@ -108,8 +109,8 @@ class TurnResult:
     """An interrupt, a hook or a limit stopped it on the way."""
     has_failed: bool = False
     has_queued_messages: bool = False
-    is_stuck: bool = False
-    """The same call has failed in the same way too often."""
+    stuck: Why | None = None
+    """The same call has failed in the same way, or given the same result, too often."""
     is_unfit: bool = False
     limit: Why | None = None
     """A limit that is used up now."""
@@ -129,7 +130,7 @@ def next_state(state: RunState, turn: TurnResult, structured_retries: int) -> Ru
 
 def _continue(state: RunState, turn: TurnResult, structured_retries: int) -> RunState:
     if turn.has_calls:
-        return state.to(Why.REPEATED_FAILURE if turn.is_stuck else Why.TOOL_RESULTS)
+        return state.to(turn.stuck or Why.TOOL_RESULTS)
     if turn.has_queued_messages:
         return state.to(Why.QUEUED_MESSAGE)
     if turn.stop_reason in REFUSALS:

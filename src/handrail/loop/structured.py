@@ -14,6 +14,9 @@ from handrail.tools.schema import model_schema, parse_model
 
 FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 MAX_PROBLEMS = 5
+VALUE = "value"
+SHARED = ("$defs", "definitions", "$schema")
+"""What stays at the root of a schema, where references expect it."""
 
 
 class JsonAnswer:
@@ -26,8 +29,25 @@ class JsonAnswer:
             self._validator = jsonschema_rs.validator_for(schema)
         except ValueError as error:
             reason = str(error).partition("\n")[0]
-            raise HandrailError(f"The schema for the answer cannot be used: {reason}.") from error
+            raise HandrailError(
+                f"The schema for the answer cannot be used: {reason}. Give a JSON Schema with an object at its root, "
+                "or a Pydantic model."
+            ) from error
         self.schema = to_json(schema)
+        self._is_wrapped = schema.get("type") != "object" and "properties" not in schema
+
+    @property
+    def tool_schema(self) -> dict[str, Any]:
+        """The schema as the input of a tool, which must be an object: any other value goes into a field of one."""
+        schema: dict[str, Any] = json.loads(self.schema)
+        if not self._is_wrapped:
+            return {"type": "object", **schema}
+        shared: dict[str, Any] = {name: schema.pop(name) for name in SHARED if name in schema}
+        return {"type": "object", "properties": {VALUE: schema}, "required": [VALUE], **shared}
+
+    def unwrap(self, given: Json) -> Any:
+        """The answer from the input of that tool."""
+        return given[VALUE] if self._is_wrapped else dict(given)
 
     def check(self, text: str) -> tuple[Any, str]:
         """The value, and what is wrong with the text (empty = nothing)."""
@@ -35,6 +55,10 @@ class JsonAnswer:
             value = json.loads(_json_in(text))
         except ValueError as error:
             return None, f"it is not JSON ({error})."
+        return self.check_value(value)
+
+    def check_value(self, value: Any) -> tuple[Any, str]:
+        """The value as it is handed to the caller, and what is wrong with it (empty = nothing)."""
         if self._model is not None:
             return _instance(self._model, value)
         problems = [

@@ -34,6 +34,7 @@ from handrail.loop.events import AlternativesOffered, BlockComplete, LoopEvent, 
 from handrail.loop.journal import TurnJournal
 from handrail.loop.partial_answer import PartialAnswer, is_empty
 from handrail.loop.run_config import RunConfig, Stream
+from handrail.loop.silence import SilenceWatch
 from handrail.loop.state import Why
 from handrail.records import record
 from handrail.tools.abort import AbortReason, AbortSignal
@@ -96,6 +97,7 @@ class Attempt:
         self._is_streaming = False
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._silence = SilenceWatch(turn.request.model, self.events.put)
 
         self.is_settled = False
         self.stopped_by: Why | None = None
@@ -180,6 +182,7 @@ class Attempt:
         loop = asyncio.get_running_loop()
         started = loop.time()
         self._is_streaming = True
+        self._silence.start()
         try:
             if not self.stopped_by:
                 await (self._stream_two() if self._config.choose_answer else self._stream_one(self._partial, live=True))
@@ -190,6 +193,7 @@ class Attempt:
             task.uncancel()  # `stop` cancelled it, not a caller that wants the task to end
         finally:
             self._is_streaming = False
+            self._silence.stop()
             self.seconds = loop.time() - started
 
     async def _run_calls(self) -> None:
@@ -218,6 +222,7 @@ class Attempt:
     async def _read(self, stream: Stream, partial: PartialAnswer, *, live: bool) -> str:
         put = self.events.put if live else _ignore
         async for event in stream:
+            self._silence.stop()
             match event:
                 case Delta():
                     partial.add_delta(event)
@@ -280,6 +285,7 @@ class Attempt:
     def _update(self, partial: PartialAnswer, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
         if isinstance(event, StreamRetry):
             self._discard_saved()
+            self._silence.start()
         partial.update(event)
 
     def _save_block(self, partial: PartialAnswer, event: BlockEnd) -> None:

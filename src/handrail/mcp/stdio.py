@@ -170,6 +170,7 @@ class StdioPeer:
             if not answer.done():
                 text = f"The MCP server {self._name!r} cannot be asked: {self._closed}.{self._last_output()}"
                 answer.set_exception(McpError(text))
+                answer.exception()  # a request that fails while it is being sent never looks at its answer
 
     def _last_output(self) -> str:
         return f" Its last output: {' / '.join(self._stderr)[-500:]}" if self._stderr else ""

@@ -12,7 +12,7 @@ import jsonschema_rs
 from handrail.conversation.blocks import Json
 from handrail.errors import McpError, ToolDefinitionError, ToolError
 from handrail.mcp.peer import clean_text
-from handrail.mcp.server import RemoteTool, Server
+from handrail.mcp.server import RemoteTool, Server, output_of
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.raw import RawTool
@@ -65,6 +65,9 @@ class McpTool(RawTool):
         """The annotations of the server, as host programs expect them."""
         names = {"readOnlyHint": "readOnly", "destructiveHint": "destructive", "openWorldHint": "openWorld"}
         return {short: self._notes[name] for name, short in names.items() if isinstance(self._notes.get(name), bool)}
+
+    def output_from_data(self, data: Json) -> Output:
+        return output_of(data, self._server.name)
 
     async def call(self, args: Json, ctx: ToolContext) -> Output:
         def on_progress(notification: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
+from handrail.errors import HandrailError
 from handrail.files.paths import exists, list_folder, locate, match_files, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.facts import NOTHING_SAID, Evidence, facts_of
@@ -15,6 +16,8 @@ from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
 from handrail.tools.pool import AnyTool
 from handrail.tools.request import CallRequest
+from handrail.tools.tool import Tool
+from handrail.tools.wording import brief_repr
 
 LOOKUP = Lookup(resolve, locate, match_files, exists, list_folder)
 
@@ -38,5 +41,11 @@ def decide_case(case: Case) -> Decision:
 
 def decide_call(policy: Policy, tool: AnyTool, values: Mapping[str, Any]) -> Decision:
     """The decision on a call that is not made: `Policy.decide`."""
+    if not isinstance(tool, Tool):
+        raise HandrailError(f"Policy.decide takes a tool, not {brief_repr(tool)}. Give a Tool, or what @tool makes.")
+    if not isinstance(values, Mapping):
+        raise HandrailError(
+            f"the input of {tool.name} is {brief_repr(values)}. Give an object of its fields, for example {{}}."
+        )
     use = ToolUse("call-1", tool.name, dict(values))
     return decide_case(case_of(CallRequest.hypothetical(use, tool, RunContext(Path(policy.cwd))), policy))

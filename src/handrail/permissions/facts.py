@@ -54,16 +54,21 @@ class Facts:
         return WARNINGS["is_destructive"] in self.warnings
 
 
+def matches_unknown(_content: str) -> None:
+    """For an input that says nothing: it cannot be told whether a rule matches."""
+
+
 def facts_of(request: CallRequest, evidence: Evidence = NOTHING_SAID) -> Facts:
     """The facts about a call from its tool and the evidence; a flag that raises counts as the careful answer."""
     tool, args = request.tool, request.args
+    unread = args is None  # an input without a field of the tool: there is nothing to ask the tool about
     return Facts(
         mcp=tool.mcp,
         access=request.access,
-        matches=partial(fits, tool, args),
-        subject=subject_of(tool, args) if tool.subject else "",
+        matches=matches_unknown if unread else partial(fits, tool, args),
+        subject=subject_of(tool, args) if tool.subject and not unread else "",
         read_only=request.read_only,
-        warnings=tuple([text for name, text in WARNINGS.items() if not says_no(tool, name, args)]),
+        warnings=tuple([text for name, text in WARNINGS.items() if unread or not says_no(tool, name, args)]),
         needs_person=tool.requires_user_interaction,
         hook=evidence.hook,
         doubt=evidence.doubt,

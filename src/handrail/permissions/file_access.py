@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from handrail.files.paths import FileKind, FolderContents, Matcher, Place
-from handrail.permissions.paths import below, doubt, protected_place
+from handrail.permissions.paths import below, doubt, protected_place, secret
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
@@ -48,6 +48,8 @@ class FileAccess(NamedTuple):
     """The protected name in it, if it would be written."""
     clear: bool = False
     """Whether the mode or a rule allows it."""
+    secret: str = ""
+    """The rule that would open it, if its name says that it holds secrets and no rule does."""
 
 
 class Lookup(NamedTuple):
@@ -74,7 +76,17 @@ def assess_place(
     if effect in (*REMOVING, FileEffect.MAYBE):
         return file._replace(clear=True)
     found = doubt(place, policy.read_prefixes if reads else policy.prefixes, writes=not reads)
-    return file._replace(doubt=found, clear=not guard and is_permitted(policy, file, found))
+    clear = not guard and is_permitted(policy, file, found)
+    if found and reads and not clear and (secret(place.real) or secret(place.absolute)):
+        return file._replace(doubt=found, secret=rule_for_path(place.real, policy))
+    return file._replace(doubt=found, clear=clear)
+
+
+def rule_for_path(path: str, policy: Policy) -> str:
+    """The rule that allows reading one file."""
+    if below(path, policy.home):
+        return f"Read(~{path.removeprefix(policy.home)})"
+    return f"Read(/{path})"
 
 
 def is_permitted(policy: Policy, file: FileAccess, doubtful: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.file_access import REMOVING, FileAccess, FileEffect
+from handrail.permissions.file_access import READING, REMOVING, FileAccess, FileEffect
 from handrail.permissions.matching import (
     Coverage,
     allowed_by_name,
@@ -26,7 +26,7 @@ from handrail.permissions.matching import (
 )
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour
+from handrail.permissions.rules import EDIT, READ, Behaviour, Rule, RuleProblem
 from handrail.permissions.web import AddressClass
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
@@ -56,6 +56,28 @@ def deny_rules(case: Case) -> Opinion | None:
 def ask_rules(case: Case) -> Opinion | None:
     """A matching ask rule."""
     return by_rule(case, Behaviour.ASK, Strength.ASK, Verdict.ASK)
+
+
+def broken_rules(case: Case) -> Opinion | None:
+    """Ask about everything that a deny or ask rule may have meant that cannot work as it is written."""
+    for problem in case.policy.problems:
+        if problem.broad and not (case.read_only and case.mcp is None and not case.access.reaches):
+            return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
+        if case.files and any(rule.spec is None and concerns_files(case, rule.tool) for rule in problem.meant):
+            return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
+    return None
+
+
+def concerns_files(case: Case, family: str) -> bool:
+    """Whether a rule of this family could be about a file that a command reads or changes."""
+    return family == READ or (family == EDIT and any(file.effect not in READING for file in case.files))
+
+
+def broken_reason(problem: Rule | RuleProblem) -> tuple[str, str]:
+    """The reason and the source of a question about a rule that cannot work."""
+    why = problem.message if isinstance(problem, RuleProblem) else problem.broken
+    reason = f"it may be what {problem.text!r} is about, which cannot work as it is written: {why}"
+    return reason, f"{problem.source}: {problem.text}"
 
 
 def hidden_commands(case: Case) -> Opinion | None:
@@ -91,7 +113,10 @@ def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -
     found = matching_rules(case, kind)
     if not found:
         return None
-    return Opinion(strength, verdict, BY_RULE[kind], f"the rule {found[0].text} matches", found[0].written)
+    rule = next((rule for rule in found if not rule.broken), found[0])
+    if rule.broken:
+        return Opinion(strength, verdict, "broken rule", *broken_reason(rule))
+    return Opinion(strength, verdict, BY_RULE[kind], f"the rule {rule.text} matches", rule.written)
 
 
 def allow_rules(case: Case) -> Opinion | None:
@@ -220,7 +245,10 @@ def path_scope(case: Case) -> Opinion | None:
     """Ask about files outside the working folders, with odd spellings, of special kinds, or with secrets."""
     for file in case.files:
         if file.doubt and not file.clear:
-            return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", file.doubt))
+            reason = file.doubt
+            if file.secret:
+                reason = f"{file.shown!r} may hold secrets, which only a rule with its path opens: {file.secret}"
+            return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", reason))
     return None
 
 
@@ -295,6 +323,7 @@ LAYERS: tuple[Layer, ...] = (
     plan,
     critical_paths,
     ask_rules,
+    broken_rules,
     hidden_commands,
     files_inside,
     declaration,

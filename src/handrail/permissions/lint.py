@@ -1,20 +1,24 @@
 """Finds rules that never match, are shadowed, allow more than they seem to, or contain common mistakes."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
+from handrail.permissions.mistakes import mistakes
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import BASH, EDIT, FAMILIES, NEVER_BY_PATH, READ, WEB_FETCH, Behaviour, Rule, RuleSource
+from handrail.permissions.rules import BASH, Behaviour, Rule, RuleSource
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
 from handrail.permissions.subsumption import RuleCover
-from handrail.permissions.suggest import RUN_ANYTHING
+from handrail.permissions.wide_rules import wide_command, wide_content, wide_tool
+from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
+
+REMARKS = ("shadowed", "wide")
+"""The kinds of findings about rules that work as they are written."""
 
 
 @record
 class RuleFinding:
-    """One remark about a rule: `kind` is malformed, never, shadowed, wide or mistake."""
+    """One remark about a rule: `kind` is malformed, misplaced, never, shadowed, wide or mistake."""
 
     kind: str
     rule: str
@@ -26,7 +30,7 @@ def lint(
     policy: Policy, tools: frozenset[str], progress: Callable[[int], None] = lambda _done: None
 ) -> tuple[RuleFinding, ...]:
     """All findings about the rules of a policy. `tools` are the installed tools, without those of MCP servers."""
-    found = [RuleFinding("malformed", p.text, p.source, p.message) for p in policy.problems]
+    found = [RuleFinding(p.kind, p.text, p.source, p.message) for p in policy.problems]
     whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
     covers = RuleCover(policy.rules)
     places = {id(rule): place for place, rule in enumerate(policy.rules)}
@@ -36,75 +40,42 @@ def lint(
         found += [RuleFinding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
         behind = [*shadows(rule, whole)] or [*islice(covered_by(rule, covers.of(rule), places), 1)]
         found += [RuleFinding("shadowed", rule.text, rule.source, message) for message in behind]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 Remark = tuple[str, str]
 
 
 def remarks(rule: Rule, tools: frozenset[str]) -> Iterator[Remark]:
-    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools | set(FAMILIES):
-        near = next((name for name in tools if name.lower() == rule.tool.lower()), "")
-        yield "never", f"there is no tool {rule.tool!r}" + (f"; names keep their case: {near}" if near else "")
+    """What is wrong with one rule, and what it allows beyond what people expect."""
+    wrong = [(problem.kind, problem.message) for problem in mistakes(rule, tools)]
+    yield from wrong
+    if rule.behaviour is not Behaviour.ALLOW or any(kind == "never" for kind, _ in wrong):
+        return
     if rule.spec is None:
         yield from wide_tool(rule)
-    elif rule.tool == BASH:
-        yield from shell_remarks(rule, rule.spec)
-    elif rule.tool in (READ, EDIT):
-        yield from path_remarks(rule, rule.spec)
-    elif rule.tool in NEVER_BY_PATH and not re.match(r"[a-z_]+:", rule.spec):
-        yield (
-            "never",
-            f"{rule.tool} takes no path; {NEVER_BY_PATH[rule.tool]}({rule.spec}) rules all file tools that do this",
-        )
-    elif rule.tool == WEB_FETCH and rule.spec == "domain:*" and rule.behaviour is Behaviour.ALLOW:
-        yield "wide", "this allows every host"
+    elif rule.tool != BASH:
+        yield from wide_content(rule, rule.spec)
+    elif not wrong:
+        yield from command_remarks(rule.spec)
 
 
-def wide_tool(rule: Rule) -> Iterator[Remark]:
-    if rule.behaviour is not Behaviour.ALLOW:
-        return
-    if rule.tool == BASH:
-        yield "wide", "this allows every command"
-    if rule.tool == EDIT:
-        yield "mistake", "this does not allow Write; add Write, or a path: Edit(src/**)"
-    if rule.tool == WEB_FETCH:
-        yield "wide", "this allows every host; name one: WebFetch(domain:example.com)"
-
-
-def shell_remarks(rule: Rule, spec: str) -> Iterator[Remark]:
+def command_remarks(spec: str) -> Iterator[Remark]:
+    """Remarks about the command of an allow rule."""
     pattern = compile_shell(spec)
-    words = pattern.literal.split("\0")
-    allow = rule.behaviour is Behaviour.ALLOW
-    if ":*" in spec[:-2]:
-        yield "mistake", "':*' counts only at the end and is literal here; use a blank and *"
-        return
-    if has_operator(spec) and allow and not pattern.exact:
+    words = pattern.literal.rstrip(WORD_END).split(WORD_END)
+    open_end = spec.endswith((" *", ":*"))
+    if has_operator(spec) and not pattern.exact:
         yield "never", "a command line is judged in parts, so an allow rule with an operator and * matches nothing"
-    if not allow:
         return
     if not pattern.exact and not words[0]:
         yield "wide", "this begins with * and covers any program"
-    elif not pattern.exact and words[0] in RUN_ANYTHING and len(words) == 1:
-        yield "wide", f"{words[0]} can run any program or change any file"
-    elif not pattern.exact and len(words) == 1 and not spec.endswith((" *", ":*")):
+    elif not pattern.exact and len(words) == 1 and not open_end and " " not in spec:
         yield "wide", f"this also covers other programs whose names begin with {words[0]!r}; put a blank before *"
+    elif not pattern.exact and (reason := wide_command(words)):
+        yield "wide", reason
     if words[0] in TRANSPARENT:
         yield "mistake", f"{words[0]} is looked through; write the rule for the command behind it"
-
-
-def path_remarks(rule: Rule, spec: str) -> Iterator[Remark]:
-    if spec.startswith("/") and not spec.startswith("//"):
-        if rule.source.name == "user":
-            yield "mistake", f"in user settings this starts from {rule.source.folder or 'their folder'}; use ~/ or //"
-        elif re.match(r"/(home|Users|etc|usr|var|tmp|opt|root)(/|\Z)", spec):
-            yield "mistake", f"one slash is the folder of the settings; the file system's root is /{spec}"
-    if "$" in spec or re.match(r"[A-Za-z]:[\\/]", spec):
-        yield "mistake", "variables and drive letters are not understood in patterns"
-    if rule.behaviour is Behaviour.ALLOW and spec in ("**", "//**", "//", "~", "~/**", "*"):
-        yield "wide", "this covers everything there"
-    if "{" in spec and "," in spec:
-        yield "mistake", "braces are literal in patterns; write one rule for each"
 
 
 def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[str]:

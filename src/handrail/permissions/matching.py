@@ -8,6 +8,7 @@ from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import BASH, EDIT, POWERSHELL, READ, SKILL, WEB_FETCH, Behaviour, Rule
+from handrail.permissions.wide_rules import READERS
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 from handrail.tools.access import Access
@@ -23,10 +24,9 @@ def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
 
 
 def all_matches(case: Case) -> tuple[Rule, ...]:
-    """Every rule that matches: deny, ask, then allow."""
-    return tuple(
-        rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching_rules(case, kind)
-    )
+    """Every rule that matches as it is written: deny, ask, then allow."""
+    kinds = (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW)
+    return tuple(rule for kind in kinds for rule in matching_rules(case, kind) if not rule.broken)
 
 
 # Deny and ask
@@ -148,6 +148,8 @@ def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
     if case.analysis is not None:
         cover = coverage(case)
         return [*cover.whole, *cover.alone]
+    if case.tool in READERS and any(file.secret for file in case.files):
+        return []  # only a rule with the path opens a secret, and then the file is none to be guarded
     return index.whole_tool(case.tool, case.mcp) + by_name(case, index) + by_effect(case, index)
 
 

@@ -2,7 +2,7 @@
 Path patterns of rules: gitignore matching with four anchors, and an index over many of them.
 
     //x  the root of the file system      ~/x  the home folder
-    /x   the folder of the settings       x, ./x  the working folder
+    /x   the folder of the settings       x, ./x  the working folder; in the settings of a folder above it, that folder
 
 Allow rules are narrow: `src/**` is one folder, `src/*` one level, matching is case-sensitive, and a link matches only
 if its target does. Deny and ask rules are wide: `src/**` matches at any depth, with everything below it, in any case
@@ -84,11 +84,13 @@ def anchor(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...],
         return (anchors.home,), spec[2:], False
     if spec.startswith("/"):
         return (rule.source.folder or anchors.cwd,), spec[1:], False
+    own = (rule.source.folder,) if rule.source.above else ()
+    here = own if own and narrow else (anchors.cwd, *own)
     if spec.startswith("./"):
-        return (anchors.cwd,), spec[2:], False
+        return here, spec[2:], False
     if narrow:
-        return (anchors.cwd,), spec, "/" not in spec.rstrip("/")
-    return (anchors.cwd, *anchors.working_dirs), spec, True
+        return here, spec, "/" not in spec.rstrip("/")
+    return (*here, *anchors.working_dirs), spec, True
 
 
 def tail_of(parts: list[str], folder_only: bool, narrow: bool) -> str:

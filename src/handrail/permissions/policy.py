@@ -57,6 +57,8 @@ class Policy:
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    settings_files: tuple[str, ...] = ()
+    """The settings files that it was made from, as messages name them, the highest first."""
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
     prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The working folders as beginnings of paths that end with a slash."""
@@ -116,6 +118,10 @@ class Policy:
         """These folders of our own records and settings."""
         return replace(self, own=tuple(dict.fromkeys(folders)), version=self.version + 1)
 
+    def with_files(self, files: Iterable[str]) -> "Policy":
+        """Made from these settings files."""
+        return replace(self, settings_files=tuple(files))
+
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""
         return self if cwd == self.cwd else _build_index(replace(self, cwd=cwd, version=self.version + 1))
@@ -157,6 +163,9 @@ class Policy:
         What this policy says of a call, with every opinion. Nothing runs, no question is asked, and no hook starts.
 
         The input may be incomplete. What the tool's own `validate` and `check_permission` would say is left out.
+
+        Raises:
+            HandrailError: `tool` is no tool, or `values` is no object.
         """
         decision: Decision = deciding.decide_call(self, tool, values)
         return decision
@@ -174,7 +183,8 @@ def is_available(mode: str, availability: ModeAvailability) -> bool:
 
 def _build_index(policy: Policy) -> Policy:
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
-    index = {kind: RuleIndex([r for r in policy.rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
+    rules = (*policy.rules, *(rule for problem in policy.problems for rule in problem.meant))
+    index = {kind: RuleIndex([r for r in rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
     prefixes = _beginnings(policy.working_dirs)
     return replace(
         policy,

@@ -1,13 +1,15 @@
 """
 One rule: `Tool` or `Tool(spec)`, what it does, and where it is written.
 
-Every text parses to a Rule or a RuleProblem. A problem matches nothing and is reported.
+Every text parses to a Rule or a RuleProblem. A problem is reported; until it is corrected, what a deny or ask rule may
+have meant is asked for.
 """
 
 import re
 from enum import Enum
 from functools import lru_cache
 
+from handrail.permissions.known_tools import possible_tools
 from handrail.records import record
 from handrail.tools.tool import NAME, McpInfo
 
@@ -24,13 +26,18 @@ class Behaviour(Enum):
 
 @record
 class RuleSource:
-    """Where a rule is written. `folder` is what a pattern like `/src/**` starts from; empty = the working folder."""
+    """
+    Where a rule is written. `folder` is what a pattern like `/src/**` starts from; empty = the working folder.
+
+    In the file of a folder `above` the working folder, a pattern like `src/**` starts from that folder too.
+    """
 
     name: str
-    """policy, flag, local, project, user, session or cli."""
+    """policy, flag, local, project, user, session, cli or command."""
     file: str = ""
     line: int = 0
     folder: str = ""
+    above: bool = False
 
     def __str__(self) -> str:
         place = f" {self.file}:{self.line}" if self.file and self.line else f" {self.file}" if self.file else ""
@@ -45,6 +52,7 @@ NAMES = {
     "user": "user settings",
     "session": "this session",
     "cli": "command line",
+    "command": "front matter of the command",
 }
 SESSION = RuleSource("session")
 
@@ -58,6 +66,8 @@ class Rule:
     spec: str | None
     behaviour: Behaviour
     source: RuleSource = SESSION
+    broken: str = ""
+    """Why the rule as it is written cannot work; this one is what it may have meant."""
 
     def __hash__(self) -> int:
         return hash(self.text)  # fast: the hash of a text is cached, and calls wait while rules are put into sets
@@ -68,13 +78,55 @@ class Rule:
         return f"{self.source}: {self.text}"
 
 
+HARMLESS = "It has no effect."
+"""What is said of an allow rule that cannot work."""
+
+
 @record
 class RuleProblem:
-    """A rule that matches nothing, and why."""
+    """
+    A rule that cannot work, and why.
+
+    What a deny or ask rule may have meant is asked for: calls that the rules `meant` match or, if it is `broad`, every
+    call that does not only read. An allow rule allows nothing, so nothing has to be asked in its place.
+    """
 
     text: str
     source: RuleSource
     message: str
+    behaviour: Behaviour = Behaviour.ALLOW
+    kind: str = "malformed"
+    """malformed, never or mistake, as `lint` calls it."""
+    meant: tuple[Rule, ...] = ()
+    broad: bool = False
+
+    @property
+    def consequence(self) -> str:
+        """What happens until it is corrected."""
+        if self.broad:
+            return "Until it is corrected, every call that does not only read is asked for."
+        if self.meant:
+            names = dict.fromkeys(
+                rule.tool if rule.spec is None else f"{rule.tool}({rule.spec})" for rule in self.meant
+            )
+            return f"Until it is corrected, calls of {', '.join(names)} are asked for."
+        return HARMLESS
+
+
+def rule_problem(
+    text: str, source: RuleSource, message: str, behaviour: Behaviour, *, name: str = "", kind: str = "malformed"
+) -> RuleProblem:
+    """The problem of a rule that should have been about the tool `name`, or tools of similar names."""
+    if behaviour is Behaviour.ALLOW:
+        return RuleProblem(text, source, message, behaviour, kind)
+    words = [name] if NAME_GLOB.match(name) else re.split(r"[^\w*-]+", name)
+    near = [tool for word in words for tool in possible_tools(ALIASES.get(word, word))]
+    globs = [word for word in words if "*" in word]
+    meant = tuple(
+        Rule(text, tool, None, Behaviour.ASK, source, message)
+        for tool in dict.fromkeys([*near, *globs, *(word for word in words if word)])
+    )
+    return RuleProblem(text, source, message, behaviour, kind, meant, broad=not near and not globs)
 
 
 # Old names of tools, which rules and calls may still use.
@@ -108,7 +160,9 @@ def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) ->
     problem = shape_problem(plain, name, bracket, rest)
     if not problem:
         problem = glob_problem(name, behaviour) if spec is None else spec_problem(tool, spec, behaviour)
-    return RuleProblem(text, source, problem) if problem else Rule(text, tool, spec, behaviour, source)
+    if problem:
+        return rule_problem(text, source, problem, behaviour, name=name)
+    return Rule(text, tool, spec, behaviour, source)
 
 
 def shape_problem(plain: str, name: str, bracket: str, rest: str) -> str:
@@ -117,7 +171,7 @@ def shape_problem(plain: str, name: str, bracket: str, rest: str) -> str:
     if not name:
         return "the rule names no tool before the bracket"
     if bracket and not rest.endswith(")"):
-        return "the bracket is not closed" if ")" not in rest else "there is text after the closing bracket"
+        return "the bracket is not closed; add )" if ")" not in rest else "there is text after the closing bracket"
     if not NAME_GLOB.match(name):
         return f"{name!r} is not the name of a tool"
     return ""
@@ -135,7 +189,7 @@ def glob_problem(name: str, behaviour: Behaviour) -> str:
 
 def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
     if "*" in tool:
-        return "a tool name with * takes no brackets"
+        return f"a tool name with * takes no brackets; write {tool}"
     if tool in (READ, EDIT):
         return path_problem(spec)
     if tool == WEB_FETCH:

@@ -8,23 +8,12 @@ from handrail.permissions.matching import coverage
 from handrail.permissions.rules import BASH, WEB_FETCH, Behaviour, Rule, normalise, parse_rule, server_name
 from handrail.permissions.shell import EXACT_ONLY, CommandPart, compile_shell
 from handrail.permissions.web import AddressClass
+from handrail.permissions.wide_rules import RUN_ANYTHING, SUB_COMMANDS, wide_command
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.records import record
 
 MAX_RULES = 5
 STAR = r"\*"
-# A rule for the bare name would allow any program: shells, interpreters, and commands that run others.
-RUN_ANYTHING = frozenset(
-    (
-        "sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh", "busybox", "pwsh", "cmd",
-        "python", "python2", "python3", "pypy", "pypy3", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua",
-        "java", "Rscript", "R", "osascript", "awk", "gawk", "mawk", "sed", "ed", "vim", "vi", "nvim", "emacs", "make",
-        "sudo", "su", "doas", "pkexec", "env", "xargs", "find", "exec", "eval", "source", ".", "command", "builtin",
-        "time", "timeout", "nice", "nohup", "stdbuf", "setsid", "watch", "flock", "ionice", "parallel", "entr",
-        "script", "ssh", "npx", "pnpx", "bunx", "uvx", "pipx", "docker", "podman", "kubectl", "gdb", "strace", "ltrace",
-        "tmux", "screen", "trap", "curl", "wget", "dd", "chroot", "unshare", "nsenter", "tar", "rsync", "scp",
-    )
-)  # fmt: skip
 # How many words name the action: `git push`, `npm run test`; 0 = no prefix rule.
 DEEP = {
     "npm run": 3, "yarn run": 3, "pnpm run": 3, "bun run": 3, "docker compose": 3, "docker image": 3, "gh pr": 3,
@@ -32,13 +21,6 @@ DEEP = {
     "npm exec": 0, "yarn exec": 0, "pnpm exec": 0, "pnpm dlx": 0, "yarn dlx": 0, "docker run": 0, "docker exec": 0,
     "kubectl exec": 0, "git config": 0, "npm config": 0, "podman run": 0, "podman exec": 0,
 }  # fmt: skip
-SUB_COMMANDS = frozenset(
-    (
-        "git", "npm", "yarn", "pnpm", "bun", "pip", "pip3", "uv", "poetry", "cargo", "go", "docker", "podman",
-        "kubectl", "gh", "glab", "brew", "apt", "apt-get", "gem", "bundle", "composer", "mvn", "gradle", "dotnet",
-        "nox", "helm", "systemctl", "pre-commit", "conda", "make", "just", "rustup", "rails", "hatch", "tox",
-    )
-)  # fmt: skip
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+\Z")
 
 
@@ -122,7 +104,7 @@ def prefix(words: list[str]) -> str:
     head = words[:depth]
     if depth == 0 or len(head) < depth or not all(PLAIN.match(w) and not w.startswith("-") for w in head):
         return ""
-    if depth == 3 and head[2] in RUN_ANYTHING:
+    if (depth == 3 and head[2] in RUN_ANYTHING) or wide_command(head):
         return ""
     return f"{' '.join(head)} *"
 

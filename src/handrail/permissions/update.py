@@ -6,7 +6,7 @@ Updates of a policy, as hooks and callbacks send them. Each gives a new policy o
 Only the policy in memory changes here; `config` writes the settings files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.permissions.modes import MODE_ALIASES, MODES, stricter
@@ -14,6 +14,7 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
 from handrail.tools.output import ContextChange
+from handrail.tools.permission import Update
 
 DESTINATIONS = {
     "session": "session",
@@ -109,6 +110,17 @@ def parse_rules(rules: Any, behaviour: Behaviour, where: RuleSource) -> tuple[Ru
             return UpdateProblem(f"{made.text!r}: {made.message}")
         found.append(made)
     return tuple(found)
+
+
+def rule_update(rules: Sequence[str], destination: str = "session") -> Update:
+    """The update that adds these allow rules."""
+    parts = [rule.partition("(") for rule in rules]
+    return {
+        "type": "addRules",
+        "behavior": "allow",
+        "destination": destination,
+        "rules": [{"toolName": name, **({"ruleContent": spec[:-1]} if spec else {})} for name, _, spec in parts],
+    }
 
 
 def rule_text(rule: Any) -> str | None:

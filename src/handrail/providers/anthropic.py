@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.conversation.blocks import (
+    UNKNOWN,
     AssistantBlock,
     BrokenToolUse,
     Document,
@@ -24,7 +25,7 @@ from handrail.conversation.request import Request, ToolDefinition
 from handrail.providers.anthropic_reader import AnthropicReader
 from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.quirks import Quirks
-from handrail.providers.wire import dump
+from handrail.providers.wire import dump, string
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'
 DEFERRED_TOOLS_BETA = "advanced-tool-use-2025-11-20"
@@ -60,7 +61,7 @@ class AnthropicWriter:
 
     def assistant(self, message: AssistantMessage) -> bytes:
         """An answer with its thinking unchanged. An empty one is left out, because the api refuses it."""
-        finished = {block.raw.get("tool_use_id") for block in message.content if isinstance(block, ServerBlock)}
+        finished = {string(block.raw.get("tool_use_id")) for block in message.content if isinstance(block, ServerBlock)}
         blocks = [wire for block in message.content if (wire := self._assistant_block(block, finished)) is not None]
         return dump({"role": "assistant", "content": blocks}) if blocks else b""
 
@@ -86,7 +87,7 @@ class AnthropicWriter:
             output["task_budget"] = {"type": "tokens", "total": request.task_budget}
         if request.effort is not None:
             output["effort"] = "low" if request.effort == "minimal" else request.effort
-        if request.schema is not None:
+        if request.schema is not None and self._quirks.json_schema:
             output["format"] = {"type": "json_schema", "schema": json.loads(request.schema)}
         if output:
             options["output_config"] = output
@@ -112,7 +113,7 @@ class AnthropicWriter:
         blocks = dump([{"type": "text", "text": part} for part in parts])
         return b',"system":' + blocks[:-2] + self._mark + b"}]"
 
-    def _assistant_block(self, block: AssistantBlock, finished: set[Any]) -> Mapping[str, Any] | None:
+    def _assistant_block(self, block: AssistantBlock, finished: set[str]) -> Mapping[str, Any] | None:
         match block:
             case Text():
                 return {"type": "text", "text": block.text} if block.text.strip() else None
@@ -124,8 +125,8 @@ class AnthropicWriter:
                 call = {"type": "tool_use", "id": self._id(block.id), "name": wire_name(block.name, 128)}
                 return {**call, "input": block.input if isinstance(block, ToolUse) else {}, **caller}
             case ServerBlock():
-                foreign = block.type.endswith("_call") or block.type.startswith("mcp_list")
-                unfinished = block.type.endswith("_tool_use") and block.raw.get("id") not in finished
+                foreign = block.type == UNKNOWN or block.type.endswith("_call") or block.type.startswith("mcp_list")
+                unfinished = block.type.endswith("_tool_use") and string(block.raw.get("id")) not in finished
                 return None if foreign or unfinished else block.raw
 
     def _user_block(self, block: UserBlock | ResultBlock) -> Mapping[str, Any]:

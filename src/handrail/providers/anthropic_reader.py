@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.conversation.blocks import ServerBlock, Thinking
 from handrail.conversation.stream import BlockKind, Usage
-from handrail.providers.failures import from_payload
+from handrail.providers.failures import from_foreign, from_payload
 from handrail.providers.reader import CUT_REASONS, AnswerReader, Block
-from handrail.providers.wire import arguments, count, echo, mapping, string
+from handrail.providers.wire import arguments, count, echo, mapping, string, tokens
 
 KINDS: dict[str, BlockKind] = {
     "text": "text",
@@ -35,7 +34,7 @@ class AnthropicReader(AnswerReader):
         self._usage: dict[str, Any] = {}
 
     def payload(self, name: str, payload: Mapping[str, Any]) -> None:
-        kind = payload.get("type") or name
+        kind = string(payload.get("type")) or name
         if kind == "content_block_delta":
             self._delta(payload)
         elif kind == "content_block_start":
@@ -56,10 +55,13 @@ class AnthropicReader(AnswerReader):
             self.fail(from_payload(payload))
 
     def whole(self, payload: Mapping[str, Any]) -> None:
+        blocks = payload.get("content")
+        if not isinstance(blocks, list):
+            self.fail(from_foreign(payload))
+            return
         self.start(string(payload.get("id")), string(payload.get("model")))
         self._stop = string(payload.get("stop_reason"))
-        blocks = payload.get("content")
-        for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
+        for index, block in enumerate(blocks):
             self._block_start(index, mapping(block))
             self._block_stop(self._open.pop(index))
         self._message_delta({"delta": payload, "usage": payload.get("usage")})
@@ -76,6 +78,8 @@ class AnthropicReader(AnswerReader):
         self.start("", "")
         self._settle_bare(cut=False)
         type_ = string(content.get("type"))
+        if (before := self._open.pop(index, None)) is not None:
+            self._block_stop(before)  # its end was lost
         block = self.open(KINDS.get(type_, "server"), string(content.get("id")), string(content.get("name")))
         block.raw = dict(content)
         caller = content.get("caller")
@@ -121,12 +125,12 @@ class AnthropicReader(AnswerReader):
             text = block.text
             if block.raw.get("type") == "thinking":
                 block.raw["thinking"] = text
-            self.close(block, Thinking(text, block.raw))
+            self.close_thinking(block, text, block.raw)
         elif block.kind == "server":
             if block.parts:
                 given = arguments(block.text)
                 block.raw["input"] = {} if isinstance(given, str) else given
-            self.close(block, ServerBlock(string(block.raw.get("type")), block.raw))
+            self.close_server(block, block.raw)
         elif block.size or block.raw.get("input"):
             self._call_stop(block)
         else:
@@ -168,7 +172,7 @@ class AnthropicReader(AnswerReader):
         self.finish(self._stop or "", self._detail)
 
     def _count(self, usage: object) -> None:
-        fresh = {key: value for key, value in mapping(usage).items() if count(value) is not None}
+        fresh = {key: value for key, value in mapping(usage).items() if tokens(value) is not None}
         if not fresh:
             return
         self._usage.update(fresh)

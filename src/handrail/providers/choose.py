@@ -6,14 +6,17 @@ Which model is asked, at which address, in which wire format: decided purely, fr
 Each provider has a default model, so none must be named. A server with its own base URL needs no key.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from handrail.errors import ProviderSetupError, UrlError
 from handrail.http.urls import HttpTarget, parse_target
 from handrail.lazy import lazy
+from handrail.providers.advice import AskedServer, next_move
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ DEFAULT_URLS: dict[ProviderName, str] = {
 }
 # short names people use, and what they stand for today
 ALIASES = {"opus": "claude-opus-4-6", "sonnet": "claude-sonnet-4-6", "haiku": "claude-haiku-4-5"}
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 ANTHROPIC_MODELS = ("claude", "anthropic/", "anthropic.")
 
 
@@ -118,8 +122,39 @@ def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport 
         headers = (("authorization", f"Bearer {choice.key}"),) if bearer else ((api.auth, choice.key),)
     if transport is None:
         transport = http_client.HttpClient(env)
-    endpoint = client.Endpoint(choice.base_url, headers)
-    return client.Provider(api, endpoint, transport, fallback_models=choice.fallback_models)
+    if choice.provider == "anthropic":
+        headers += custom_headers(env.get("ANTHROPIC_CUSTOM_HEADERS", ""))
+    return client.Provider(
+        api,
+        client.Endpoint(choice.base_url, headers),
+        transport,
+        model=choice.model,
+        fallback_models=choice.fallback_models,
+        timeouts=_timeouts(env.get("API_TIMEOUT_MS", "")),
+        advise=partial(next_move, AskedServer(choice.provider, choice.base_url, choice.key), env),
+    )
+
+
+def custom_headers(text: str) -> tuple[tuple[str, str], ...]:
+    """The headers of ANTHROPIC_CUSTOM_HEADERS, one `Name: value` a line. Raises ProviderSetupError for other lines."""
+    headers = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, colon, value = line.partition(":")
+        if not colon or not HEADER_NAME.fullmatch(name) or not value.isprintable() or not value.isascii():
+            shown = repr(name[:40]) if colon else "a line without a colon"
+            raise ProviderSetupError(
+                f"ANTHROPIC_CUSTOM_HEADERS holds {shown}. Write one header a line, as Name: value."
+            )
+        headers.append((name.lower(), value.strip()))
+    return tuple(headers)
+
+
+def _timeouts(milliseconds: str) -> "client.Timeouts":
+    """How long a server may say nothing, by API_TIMEOUT_MS."""
+    if not milliseconds.isdecimal() or int(milliseconds) == 0:
+        return client.TIMEOUTS
+    seconds = int(milliseconds) / 1000
+    return client.Timeouts(seconds, seconds)
 
 
 def _provider(options: ModelOptions, env: Mapping[str, str]) -> ProviderName:
@@ -172,7 +207,7 @@ def _resolve_model(model: str, options: ModelOptions) -> str:
     if options.available and _full_name(model) not in map(_full_name, options.available):
         raise ProviderSetupError(
             f"The model {model!r} may not be used: "
-            f"availableModels in the settings names {', '.join(options.available)}."
+            f"availableModels in the settings names {', '.join(options.available)}. Choose one of these."
         )
     return options.overrides.get(model) or options.overrides.get(_full_name(model)) or _full_name(model)
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from typing import TypeAlias
 
 from handrail.conversation.request import Request
 from handrail.conversation.stream import MessageEnd, StreamEvent, StreamFailure, StreamRetry
@@ -26,6 +27,10 @@ from handrail.providers.retry import RetryPolicy, next_step
 from handrail.records import record
 
 MAX_ERROR_BODY = 64 * 1024
+REQUEST_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
+
+Advise: TypeAlias = Callable[[StreamFailure, str], str]
+"""What people can try after a failure of this model; empty = nothing."""
 
 
 class SystemClock:
@@ -73,7 +78,7 @@ def random_fraction() -> float:
 
 
 class Provider:
-    """One api at one endpoint."""
+    """One api at one endpoint. `model` is the name that a session asks it by; empty = each request names its own."""
 
     def __init__(
         self,
@@ -81,26 +86,35 @@ class Provider:
         endpoint: Endpoint,
         transport: Transport,
         *,
+        model: str = "",
         fallback_models: tuple[str, ...] = (),
         retry: RetryPolicy = RETRY_POLICY,
         timeouts: Timeouts = TIMEOUTS,
         clock: SystemClock | None = None,
         random: Callable[[], float] = random_fraction,
+        advise: Advise = lambda _failure, _model: "",
     ) -> None:
         self.api = api
         self.endpoint = endpoint
         self.transport = transport
+        self.model = model
         self.fallback_models = fallback_models
         self.retry = retry
         self.timeouts = timeouts
         self.clock = clock or SystemClock()
         self.random = random
+        self.advise = advise
         self._writers: dict[str, RequestWriter] = {}
 
     @property
     def name(self) -> str:
         """The api's name."""
         return self.api.name
+
+    @property
+    def is_taped(self) -> bool:
+        """Whether its answers are recorded or replayed: its transport says `is_tape`."""
+        return bool(getattr(self.transport, "is_tape", False))
 
     def stream(self, request: Request, *, plain: bool = False) -> "AnswerStream":
         """The events of the answer as they arrive; `plain` requests it in one piece."""
@@ -123,7 +137,16 @@ class Provider:
             *writer.headers(request),
             *tracking,
         )
-        return HttpRequest(join(self.endpoint.base_url, self.api.path), headers, writer.body(request, stream))
+        return HttpRequest(self.url, headers, writer.body(request, stream))
+
+    @property
+    def url(self) -> str:
+        """The address that requests go to."""
+        return join(self.endpoint.base_url, self.api.path)
+
+    def takes_schema(self, model: str) -> bool:
+        """Whether the server is known to hold the model's answers to a JSON Schema."""
+        return quirks_of(self.api.name, self.endpoint.base_url, model).json_schema
 
     async def aclose(self) -> None:
         await self.transport.aclose()
@@ -156,6 +179,8 @@ class AnswerStream:
         self._reader: AnswerReader | None = None
         self._over = False
         self._yielded_call = False
+        self._has_data = False
+        self._request_id = ""
 
     def __aiter__(self) -> "AnswerStream":
         return self
@@ -204,6 +229,7 @@ class AnswerStream:
         if self._delay:
             await provider.clock.sleep(self._delay)
         self._reader = None
+        self._has_data, self._request_id = False, ""
         outgoing = provider.build_request(self._request, stream=not self._plain)
         try:
             async with provider.clock.timeout(self._timeout):
@@ -215,6 +241,7 @@ class AnswerStream:
         except TimeoutError:
             return [self._stall_failure()]
         self._reply = reply
+        self._request_id = next((value for name in REQUEST_IDS if (value := reply.headers.get(name))), "")
         if not 200 <= reply.status < 300:
             return [await self._read_refusal(reply)]
         tools = frozenset(tool.name for tool in self._request.tools)
@@ -233,6 +260,7 @@ class AnswerStream:
             return events if isinstance(events[-1], MessageEnd) else [broken(error.kind, str(error))]
         except TimeoutError:
             return [self._stall_failure()]
+        self._has_data = True
         return self._reader.feed(data) if data else self._reader.end()
 
     async def _read_refusal(self, reply: Response) -> StreamFailure:
@@ -260,7 +288,7 @@ class AnswerStream:
         )
         if step is None:
             self._over = True
-            return events
+            return [*events[:-1], self._explain(failure)]
         self._attempt += 1
         self._delay, self._plain = step.delay, step.plain
         if step.next_model:
@@ -268,12 +296,23 @@ class AnswerStream:
             self._request = replace(self._request, model=self._fallbacks.pop(0))
         return [StreamRetry(failure, self._attempt, step.delay, self._request.model, provider.retry.attempts)]
 
+    def _explain(self, failure: StreamFailure) -> StreamFailure:
+        """The failure with what was asked where, and what to try next."""
+        asked = [self._provider.url, f"model {self._request.model!r}"]
+        if self._request_id:
+            asked.append(f"request id {self._request_id[:200]}")
+        return replace(failure, asked=", ".join(asked), hint=self._provider.advise(failure, self._request.model))
+
     @property
     def _timeout(self) -> float:
         return self._provider.timeouts.whole if self._plain else self._provider.timeouts.idle
 
     def _stall_failure(self) -> StreamFailure:
-        return broken("stalled", f"the server said nothing for {self._timeout:g} s")
+        if self._has_data:
+            return broken("stalled", f"the server said nothing for {self._timeout:g} s")
+        # a server that never began would only get more to do
+        text = f"the server took the request and said nothing for {self._timeout:g} s"
+        return StreamFailure("stalled", text, retryable=False)
 
     def _drop(self) -> None:
         reply, self._reply = self._reply, None

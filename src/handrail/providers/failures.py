@@ -1,10 +1,11 @@
-"""What the errors of providers mean: every shape of error becomes one StreamFailure."""
+"""What the errors of providers mean: every shape of error becomes one StreamFailure. Markup never gets into one."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.conversation.stream import StreamFailure
+from handrail.conversation.stream import NOT_AN_API, StreamFailure
 from handrail.lazy import lazy
 from handrail.providers.wire import count, mapping, string
 
@@ -14,6 +15,8 @@ else:
     email_utils = lazy("email.utils")  # 8 ms for a rare form of a header
 
 MAX_MESSAGE = 2_000
+MARKUP = re.compile(r"\s*<(!doctype|\?xml|[a-z][a-z0-9:]*[\s/>])", re.IGNORECASE)
+TITLE = re.compile(r"<(title|message)\b[^>]*>\s*([^<]{1,200}?)\s*<", re.IGNORECASE)
 RETRYABLE_STATUS = frozenset({408, 409, 429, 529})
 
 # error types and codes inside a 200 stream, with the status they would have had
@@ -53,11 +56,34 @@ def from_status(status: int, body: bytes, retry_after: float | None = None, shou
     except (ValueError, RecursionError):
         payload = None
     kind, message, _ = _describe(payload)
-    text = message or body[:MAX_MESSAGE].decode("utf-8", "replace").strip() or "the server gave no reason"
+    text = readable(message or body.decode("utf-8", "replace").strip()) or "the server gave no reason"
     retryable = can_help(status) if should_retry not in {"true", "false"} else should_retry == "true"
     if status in {400, 401, 403} or kind == "insufficient_quota":
         retryable = False
-    return StreamFailure(kind or f"http_{status}", text[:MAX_MESSAGE], retryable, status, retry_after)
+    return StreamFailure(kind or f"http_{status}", text, retryable, status, retry_after)
+
+
+def from_page(body: bytes) -> StreamFailure:
+    """The failure that a web page in the place of an answer stands for."""
+    return StreamFailure(NOT_AN_API, readable(body.decode("utf-8", "replace")), retryable=False)
+
+
+def from_foreign(payload: object) -> StreamFailure:
+    """The failure that JSON stands for which is no answer of a model."""
+    kind, message, _ = _describe(payload)
+    if message or kind in STATUS_OF:
+        return from_payload(payload)
+    fields = ", ".join(sorted(mapping(payload))[:5]) or "none"
+    text = f"the server answered with JSON that is no answer of a model (its fields: {fields[:200]})"
+    return StreamFailure(NOT_AN_API, text, retryable=False)
+
+
+def readable(text: str) -> str:
+    """The text of an error for people. Of markup only its title is kept."""
+    if not MARKUP.match(text):
+        return text[:MAX_MESSAGE]
+    title = TITLE.search(text)
+    return "the server answered with a web page" + (f", {title[2]!r}," if title else "") + " and not as an API does"
 
 
 def from_payload(payload: object) -> StreamFailure:
@@ -66,7 +92,7 @@ def from_payload(payload: object) -> StreamFailure:
     status = status or STATUS_OF.get(kind)
     # a server that does not say what went wrong is taken to be at fault
     retryable = True if status is None else can_help(status)
-    return StreamFailure(kind or "error", message[:MAX_MESSAGE] or "the server gave no reason", retryable, status)
+    return StreamFailure(kind or "error", readable(message) or "the server gave no reason", retryable, status)
 
 
 def broken(kind: str, message: str) -> StreamFailure:
@@ -121,5 +147,5 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 def _until(date: str, now: float) -> float | None:
     try:
         return max(0.0, email_utils.parsedate_to_datetime(date).timestamp() - now)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

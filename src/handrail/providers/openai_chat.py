@@ -23,7 +23,7 @@ from handrail.conversation.request import Request
 from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.openai_chat_reader import REASONING_FIELDS, ChatReader
 from handrail.providers.quirks import Quirks
-from handrail.providers.wire import dump
+from handrail.providers.wire import dump, string
 
 EFFORTS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "xhigh"}
 
@@ -84,14 +84,12 @@ class ChatWriter:
         if request.max_tokens:
             options[quirks.max_tokens_field] = request.max_tokens
         options |= _thinking(request, quirks)
-        if request.schema is not None:
-            options["response_format"] = _format(request.schema) if quirks.json_schema else {"type": "json_object"}
+        if request.schema is not None and quirks.json_schema:
+            options["response_format"] = _format(request.schema)
         return options
 
     def _system(self, request: Request) -> bytes:
         parts = [part for part in request.system if part.strip()]
-        if request.schema is not None and not self._quirks.json_schema:
-            parts.append(f"Answer with JSON that fits this JSON Schema: {request.schema.decode()}")
         return dump({"role": "system", "content": "\n\n".join(parts)}) if parts else b""
 
     def _call(self, call: ToolUse | BrokenToolUse) -> dict[str, Any]:
@@ -112,7 +110,7 @@ class ChatWriter:
             details = [detail for raw in raws for detail in raw.get("reasoning_details", ())]
             return {"reasoning_details": details} if details else {}
         for field in REASONING_FIELDS:
-            text = "".join(raw[field] for raw in raws if field in raw)
+            text = "".join(string(raw.get(field)) for raw in raws)
             if text:
                 return {field: text}
         return {}

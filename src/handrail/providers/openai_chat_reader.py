@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.conversation.blocks import Thinking
 from handrail.conversation.stream import Usage
-from handrail.providers.failures import from_payload
+from handrail.providers.failures import from_foreign, from_payload
 from handrail.providers.openai_calls import CallAssembler
 from handrail.providers.reader import AnswerReader, Block
-from handrail.providers.wire import count, mapping, string
+from handrail.providers.wire import mapping, string, tokens
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
@@ -48,7 +47,7 @@ class ChatReader(AnswerReader):
 
     def whole(self, payload: Mapping[str, Any]) -> None:
         if not isinstance(payload.get("choices"), list):
-            self.fail(from_payload(payload))
+            self.fail(from_foreign(payload))
             return
         self.payload("", payload)
         self.end_of_events()
@@ -120,7 +119,7 @@ class ChatReader(AnswerReader):
 
     def _parts(self, parts: list[Any]) -> None:
         for part in map(mapping, parts):
-            if part.get("type") in {"thinking", "reasoning"}:
+            if string(part.get("type")) in {"thinking", "reasoning"}:
                 thought = part.get("thinking") or part.get("summary")
                 pieces = thought if isinstance(thought, list) else [{"text": thought}]
                 for piece in pieces:
@@ -138,7 +137,7 @@ class ChatReader(AnswerReader):
             raw: dict[str, Any] = {block.name or "reasoning": block.text}
             if self._details:
                 raw["reasoning_details"], self._details = self._details, []
-            self.close(block, Thinking(block.text, raw))
+            self.close_thinking(block, block.text, raw)
 
     def _end_words(self) -> None:
         self._end_thinking()
@@ -153,18 +152,18 @@ class ChatReader(AnswerReader):
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:
     """The token counts of a chat or responses answer, which have different names for them."""
-    prompt = count(usage.get("prompt_tokens", usage.get("input_tokens")))
-    output = count(usage.get("completion_tokens", usage.get("output_tokens")))
+    prompt = tokens(usage.get("prompt_tokens", usage.get("input_tokens")))
+    output = tokens(usage.get("completion_tokens", usage.get("output_tokens")))
     before = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
     after = mapping(usage.get("completion_tokens_details") or usage.get("output_tokens_details"))
-    reasoning = count(after.get("reasoning_tokens"))
-    total = count(usage.get("total_tokens"))
-    cached = count(before.get("cached_tokens"))
+    reasoning = tokens(after.get("reasoning_tokens"))
+    total = tokens(usage.get("total_tokens"))
+    cached = tokens(before.get("cached_tokens"))
     return Usage(
         input_tokens=prompt,
         output_tokens=output,
-        cache_read_tokens=cached if cached is not None else count(usage.get("prompt_cache_hit_tokens")),
-        cache_write_tokens=count(before.get("cache_write_tokens")),
+        cache_read_tokens=cached if cached is not None else tokens(usage.get("prompt_cache_hit_tokens")),
+        cache_write_tokens=tokens(before.get("cache_write_tokens")),
         reasoning_tokens=reasoning,
         cache_in_input=True,
         reasoning_apart=bool(reasoning) and total == (prompt or 0) + (output or 0) + (reasoning or 0),

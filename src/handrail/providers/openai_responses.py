@@ -73,7 +73,7 @@ class ResponsesWriter:
             options["reasoning"] = {"effort": EFFORTS[request.effort]}
         if request.max_tokens:
             options["max_output_tokens"] = request.max_tokens
-        if request.schema is not None:
+        if request.schema is not None and self._quirks.json_schema:
             schema = json.loads(request.schema)
             shape = {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
             options["text"] = {"format": shape}

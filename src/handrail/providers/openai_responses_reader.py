@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.conversation.blocks import ServerBlock, Thinking
 from handrail.conversation.stream import BlockKind
-from handrail.providers.failures import from_payload
+from handrail.providers.failures import from_foreign, from_payload
 from handrail.providers.openai_chat_reader import read_usage
 from handrail.providers.reader import AnswerReader, Block
 from handrail.providers.wire import count, echo, mapping, string
@@ -51,7 +50,7 @@ class ResponsesReader(AnswerReader):
 
     def whole(self, payload: Mapping[str, Any]) -> None:
         if not isinstance(payload.get("output"), list):
-            self.fail(from_payload(payload))
+            self.fail(from_foreign(payload))
             return
         self.start(string(payload.get("id")), string(payload.get("model")))
         if payload.get("status") in {"failed", "cancelled"}:
@@ -109,11 +108,11 @@ class ResponsesReader(AnswerReader):
             self._message_done(key, item)
         elif type_ == "reasoning":
             block = self._block(key, "thinking")
-            self.close(block, Thinking(block.text or _summary(item), dict(item)))
+            self.close_thinking(block, block.text or _summary(item), item)
         elif type_ in KINDS:
             self._call_done(key, item, cut)
         elif type_:
-            self.close(self._block(key, "server"), ServerBlock(type_, dict(item)))
+            self.close_server(self._block(key, "server"), item)
 
     def _call_done(self, key: int | str, item: Mapping[str, Any], cut: bool) -> None:
         call_id, name = string(item.get("call_id")) or string(item.get("id")), string(item.get("name"))
@@ -164,7 +163,7 @@ class ResponsesReader(AnswerReader):
             elif block.kind == "tool_use":
                 self.close_call(block, "the answer was cut before it was complete" if cut else "")
             elif block.kind == "thinking":
-                self.close(block, Thinking(block.text))
+                self.close_thinking(block, block.text, {})
 
     def _fail_response(self, response: Mapping[str, Any]) -> None:
         error = response.get("error") or {"message": f"the response ended as {response.get('status')!r}"}

@@ -22,7 +22,7 @@ class Quirks:
     null_content: bool = True  # content null beside calls; else ""
     replay_reasoning: Literal["never", "always", "details"] = "never"
     thinking_field: Literal["reasoning_effort", "thinking", "enable_thinking", "reasoning", "none"] = "reasoning_effort"
-    json_schema: bool = True  # response_format json_schema; else json_object with the schema in a note
+    json_schema: bool = False  # the server is known to hold answers to a JSON Schema
     call_ids: str = r"[a-zA-Z0-9_.:-]{1,64}"  # other ids are replaced by a stable one
     encrypted_reasoning: bool = False  # reasoning comes encrypted and must be requested
     files: bool = False  # documents may be sent as files
@@ -34,24 +34,31 @@ ANTHROPIC = Quirks(cache_marks=True, call_ids=r"[a-zA-Z0-9_-]{1,64}", files=True
 CHAT = Quirks()
 RESPONSES = Quirks(files=True)
 
+OPENAI_HOSTS = r"(.*\.)?api\.openai\.com|.*\.azure\.com"
+REASONING_MODELS = r"(.*[/.])?(o\d|gpt-5|gpt-oss|codex).*"
+
 # (api, host pattern, model pattern, quirks)
 ROWS: tuple[tuple[str, str, str, Quirks], ...] = (
     ("anthropic", r"api\.anthropic\.com", r"claude-(3|2|instant)\b.*", ANTHROPIC),
-    ("anthropic", r"api\.anthropic\.com", r".*", replace(ANTHROPIC, tool_references=True)),
-    ("openai", r"(.*\.)?api\.openai\.com", r".*", replace(CHAT, max_tokens_field="max_completion_tokens", files=True)),
-    ("openai", r".*\.azure\.com", r".*", replace(CHAT, max_tokens_field="max_completion_tokens", files=True)),
+    ("anthropic", r"api\.anthropic\.com", r".*", replace(ANTHROPIC, tool_references=True, json_schema=True)),
+    (
+        "openai",
+        OPENAI_HOSTS,
+        r".*",
+        replace(CHAT, max_tokens_field="max_completion_tokens", files=True, json_schema=True),
+    ),
     (
         "openai",
         r"api\.deepseek\.com",
         r".*",
-        replace(CHAT, thinking_field="thinking", replay_reasoning="always", json_schema=False, images=False),
+        replace(CHAT, thinking_field="thinking", replay_reasoning="always", images=False),
     ),
     ("openai", r"api\.moonshot\.(ai|cn)", r".*", replace(CHAT, thinking_field="thinking", replay_reasoning="always")),
     (
         "openai",
         r"(api\.z\.ai|open\.bigmodel\.cn)",
         r".*",
-        replace(CHAT, thinking_field="thinking", replay_reasoning="always", json_schema=False),
+        replace(CHAT, thinking_field="thinking", replay_reasoning="always"),
     ),
     ("openai", r"dashscope.*\.aliyuncs\.com", r".*", replace(CHAT, thinking_field="enable_thinking")),
     (
@@ -62,7 +69,14 @@ ROWS: tuple[tuple[str, str, str, Quirks], ...] = (
     ),
     ("openai", r"openrouter\.ai", r".*", replace(CHAT, thinking_field="reasoning", replay_reasoning="details")),
     ("openai", r"(localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0)", r".*", replace(CHAT, null_content=False)),
-    ("openai-responses", r".*", r"(.*[/.])?(o\d|gpt-5|gpt-oss|codex).*", replace(RESPONSES, encrypted_reasoning=True)),
+    (
+        "openai-responses",
+        OPENAI_HOSTS,
+        REASONING_MODELS,
+        replace(RESPONSES, encrypted_reasoning=True, json_schema=True),
+    ),
+    ("openai-responses", OPENAI_HOSTS, r".*", replace(RESPONSES, json_schema=True)),
+    ("openai-responses", r".*", REASONING_MODELS, replace(RESPONSES, encrypted_reasoning=True)),
 )
 PLAIN = {"anthropic": ANTHROPIC, "openai": CHAT, "openai-responses": RESPONSES}
 

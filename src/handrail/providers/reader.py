@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolUse
+from handrail.conversation.blocks import UNKNOWN, AssistantBlock, BrokenToolUse, ServerBlock, Text, Thinking, ToolUse
 from handrail.conversation.stream import (
     BlockEnd,
     BlockKind,
@@ -20,8 +20,8 @@ from handrail.conversation.stream import (
 )
 from handrail.errors import EventTooLargeError
 from handrail.http.sse import EventReader
-from handrail.providers.failures import broken, from_payload
-from handrail.providers.wire import arguments, whole_characters
+from handrail.providers.failures import broken, from_page, from_payload
+from handrail.providers.wire import arguments, sound, whole_characters
 
 MAX_ANSWER = 256 * 1024 * 1024
 CUT_REASONS = frozenset({"max_tokens", "length", "model_context_window_exceeded", "incomplete", "model_length"})
@@ -76,9 +76,10 @@ class AnswerReader:
         self._used: set[str] = set()
         self._sse = EventReader()
         self._whole: list[bytes] | None = None
-        self._sniffed = False
+        self._first = b""
         self._size = 0
         self._slots = 0
+        self._blocks: list[Block] = []
         self._started = False
         self.set_up()
 
@@ -89,11 +90,15 @@ class AnswerReader:
         self._size += len(data)
         if self._size > MAX_ANSWER:
             self.fail(broken("oversized", f"the answer is over {MAX_ANSWER} bytes"))
-        elif not self._sniffed and self._sniff(data):
+        elif not self._first and (first := _first_character(data)) in (b"{", b"[", b"<"):
+            self._first = first
             self._whole = [data]
+            if first == b"<":
+                self.fail(from_page(data))
         elif self._whole is not None:
             self._whole.append(data)
         else:
+            self._first = self._first or _first_character(data)
             self._read(lambda: self._sse.feed(data))
         return self._take()
 
@@ -140,11 +145,14 @@ class AnswerReader:
         """A new block in the next slot."""
         block = Block(self._slots, kind, call_id, name)
         self._slots += 1
+        self._blocks.append(block)
         self.out.append(BlockStart(block.slot, kind, call_id, name))
         return block
 
     def add(self, block: Block, text: str) -> None:
-        """More of a block's text or arguments."""
+        """More of a block's text or arguments; what comes after its end is passed over."""
+        if block.ended:
+            return
         if not text.isascii() or block.half:
             text = block.half + text
             block.half = ""
@@ -181,16 +189,28 @@ class AnswerReader:
             self.close(block, BrokenToolUse(call_id, block.name, raw, problem))
         else:
             self.announced = True
-            self.close(block, ToolUse(call_id, block.name, given, block.extra))
+            self.close(block, ToolUse(call_id, block.name, given, sound(block.extra)))
+
+    def close_server(self, block: Block, raw: Mapping[str, Any]) -> None:
+        """A block of a kind that only the provider understands is complete."""
+        kind = raw.get("type")
+        kind = kind if isinstance(kind, str) and kind else UNKNOWN
+        self.close(block, ServerBlock(kind, {**sound(raw), "type": kind}))
+
+    def close_thinking(self, block: Block, text: str, raw: Mapping[str, Any]) -> None:
+        """A thought is complete; `raw` is what the provider wants to see again."""
+        self.close(block, Thinking(text, sound(raw)))
 
     def usage(self, usage: Usage) -> None:
         """The newest counts."""
         self.out.append(UsageUpdate(usage))
 
     def finish(self, stop_reason: str, detail: str = "") -> None:
-        """The answer is whole."""
+        """The answer is whole. Blocks whose end never came end with it."""
         if not self.done:
             self.start("", "")
+            for block in self._blocks:
+                _close_open(self, block)
             self.done = True
             self.out.append(MessageEnd(stop_reason, detail))
 
@@ -210,11 +230,6 @@ class AnswerReader:
     def _take(self) -> list[StreamEvent]:
         out, self.out = self.out, []
         return out
-
-    def _sniff(self, data: bytes) -> bool:
-        start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-        self._sniffed = bool(start)
-        return start[:1] in {b"{", b"["}
 
     def _read(self, more: Callable[[], list[tuple[str, str]]]) -> None:
         try:
@@ -257,3 +272,19 @@ class AnswerReader:
             self.whole(payload)
         else:
             self.fail(from_payload(payload))
+
+
+def _first_character(data: bytes) -> bytes:
+    """The first character of an answer, which tells JSON and web pages from events; empty if there is none yet."""
+    return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+
+
+def _close_open(reader: AnswerReader, block: Block) -> None:
+    if block.kind == "text":
+        reader.close_text(block)
+    elif block.kind == "thinking":
+        reader.close_thinking(block, block.text, {})
+    elif block.kind == "tool_use":
+        reader.close_call(block, "the answer ended before the call was complete")
+    else:
+        reader.close_server(block, block.raw)

@@ -55,7 +55,8 @@ def next_step(
     if not failure.retryable:
         if not plain and failure.status in NO_STREAMING and "stream" in failure.message.lower():
             return Retry(0.0, plain=True)
-        return Retry(0.0, plain, next_model=True) if fallbacks and failure.status == 404 else None
+        is_model_at_fault = failure.status == 404 or failure.kind == "stalled"
+        return Retry(0.0, plain, next_model=True) if fallbacks and is_model_at_fault else None
     limit = policy.overload_attempts if fallbacks and failure.status in OVERLOAD else policy.attempts
     wait = failure.retry_after
     if attempt >= limit or (wait is not None and wait > policy.longest_wait):

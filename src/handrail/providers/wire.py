@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_DEPTH = 100
+MAX_TOKENS = 10**12
+"""More than any answer can have used."""
 
 
 def _finite(literal: str) -> float:
@@ -45,6 +47,17 @@ def echo(value: object) -> bytes:
     return whole_characters(_lax_encoder.encode(value)).encode()
 
 
+def sound(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A received object as one that can be stored and sent again; what is nested too deeply is left out of it."""
+    shallow = {key: each for key, each in value.items() if not _deeper(each, MAX_DEPTH)}
+    try:
+        _encoder.encode(shallow).encode()
+    except ValueError:  # NaN, infinity, half characters
+        whole: Mapping[str, Any] = json.loads(dump(shallow))
+        return whole
+    return shallow
+
+
 def _or_null(literal: str) -> float | None:
     number = float(literal)
     return number if math.isfinite(number) else None
@@ -63,6 +76,12 @@ def string(value: object) -> str:
 def count(value: object) -> int | None:
     """`value` if it is an integer, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def tokens(value: object) -> int | None:
+    """`value` if it can be a number of tokens, else None: some servers send -1 for what they do not know."""
+    number = count(value)
+    return number if number is not None and 0 <= number <= MAX_TOKENS else None
 
 
 def arguments(text: str) -> Mapping[str, Any] | str:

@@ -30,7 +30,6 @@ from handrail.session.arguments import (
     check_servers,
     check_tools,
     check_type,
-    default_deferral,
     settings_flags,
     split_model,
     transcript_options,
@@ -41,7 +40,8 @@ from handrail.session.build import open_session
 from handrail.session.models import Streaming, model_by_object
 from handrail.session.session import Session
 from handrail.session.spec import PromptOptions, SessionHost, SessionSpec, ToolOptions
-from handrail.tools.pool import AnyTool, Pool
+from handrail.session.tools import deferral_of
+from handrail.tools.pool import AnyTool, Deferral, Pool
 
 if TYPE_CHECKING:
     from handrail.dispatch.approval.sdk import CanUseTool
@@ -52,6 +52,9 @@ SYSTEM_PROMPT = (
     "You are an agent that works for a person on their machine. Use the tools you were given; "
     "look before you act, and say in the end what you did."
 )
+
+SELDOM_DEFERRED = Deferral(mode="auto")
+"""Where the environment does not say it otherwise, definitions wait only when there are many."""
 
 
 class Agent(Generic[Structured]):
@@ -70,7 +73,8 @@ class Agent(Generic[Structured]):
 
     `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: True keeps the conversation, an
     id resumes the session of that id or begins it. `compact=False` never summarises a long conversation.
-    `state_dir`: where handrail keeps its files. `env`: the variables that count instead of the environment.
+    `state_dir`: where handrail keeps the audit log, big results and sessions; without it and without `session` there is
+    no audit log, and big results go with the agent. `env`: the variables that count instead of the environment.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -107,22 +111,26 @@ class Agent(Generic[Structured]):
         if can_use_tool is not None and not callable(can_use_tool):
             raise HandrailError(f"can_use_tool is {can_use_tool!r}. Give a function of (tool_name, input, question).")
         options, own_model = split_model(model)
-        custom = check_tools(tools)
+        custom, environment = check_tools(tools), variables(env, state_dir)
         spec = SessionSpec(
             cwd=check_folder(cwd),
             model=options,
             limits=limits,
             prompt=PromptOptions(SYSTEM_PROMPT if system_prompt is None else system_prompt, context=bool(settings)),
             tools=ToolOptions(
-                custom, check_builtin_tools(builtin_tools), default_deferral(custom), check_servers(mcp_servers)
+                custom,
+                check_builtin_tools(builtin_tools),
+                deferral_of(environment, SELDOM_DEFERRED),
+                check_servers(mcp_servers),
             ),
             flags=settings_flags(settings, mode, allow, ask, deny),
             transcript=transcript_options(session),
             output=check_output(output),
             auto_compact=compact if not settings or not compact else None,
+            keep_files=bool(session) or bool(environment.get("HANDRAIL_STATE_DIR")),
         )
         host = SessionHost(can_use_tool=can_use_tool, hooks=check_hooks(hooks or {}), model=own_model)
-        self._open(spec, variables(env, state_dir), host)
+        self._open(spec, environment, host)
 
     @classmethod
     def from_spec(
@@ -192,7 +200,9 @@ class Agent(Generic[Structured]):
         finally:
             await run.aclose()
         if run.ended is None:
-            raise HandrailError("The agent was closed before the prompt was answered.")
+            raise HandrailError(
+                "The agent was closed before the prompt was answered. Close it after the answer has come."
+            )
         return answer_of(run.ended)
 
     def stream_text(self, prompt: Prompt, *, limits: Limits | None = None) -> "TextStream":
@@ -244,7 +254,7 @@ class Agent(Generic[Structured]):
         if isinstance(model, str):
             await self._session.set_model(model)
         else:
-            await self._session.exchange_model(model_by_object(model, name or "model"))
+            await self._session.exchange_model(model_by_object(model, name))
 
     def refresh_tools(self) -> tuple[str, ...]:
         """Have every tool asked again whether it is enabled; the names of all tools of the next request."""

@@ -27,6 +27,7 @@ WHAT_HAPPENED: dict[Why, str] = {
     Why.MAX_SECONDS: "the limit of seconds was reached",
     Why.MODEL_FAILED: "the model could not answer",
     Why.REPEATED_FAILURE: "the model repeated a call that fails",
+    Why.REPEATED_CALL: "the model repeated a call that gives the same result",
     Why.UNFIT_ANSWERS: "no answer fitted the schema",
     Why.PROMPT_BLOCKED: "a hook blocked it",
     Why.CUT_ANSWERS: "the answer was cut off by the output limit again and again",
@@ -55,8 +56,7 @@ def answer_of(ended: RunEnded) -> Answer[Any]:
         return Answer(ended.text, ended.structured, ended.dollars, ended.turns, ended)
     details = [ended.problem]
     if ended.failure:
-        status = f" (status {ended.failure.status})" if ended.failure.status else ""
-        details.append(f"{ended.failure.message}{status}")
+        details.append(ended.failure.report)
     why = ": ".join([WHAT_HAPPENED[ended.why], *filter(None, details)])
     raise RunError(
         f"The prompt was not answered, because {why.rstrip('.')}. The conversation can go on from here.", ended

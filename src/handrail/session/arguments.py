@@ -10,19 +10,18 @@ from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, UserBlock
 from handrail.conversation.messages import UserMessage
 from handrail.errors import HandrailError, ToolDefinitionError
+from handrail.hooks.events import EVENTS
 from handrail.lazy import lazy
 from handrail.providers.choose import ModelOptions
 from handrail.session.models import Streaming
 from handrail.session.tools import builtin_names
 from handrail.session.transcript import TranscriptOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from handrail.hooks import events as hook_events
     from handrail.permissions import rules
 else:
-    hook_events = lazy("handrail.hooks.events")
     rules = lazy("handrail.permissions.rules")
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
@@ -53,7 +52,7 @@ def split_model(model: str | Streaming | ModelOptions | None) -> tuple[ModelOpti
         case ModelOptions():
             return model, None
         case _:
-            return ModelOptions(model=str(getattr(model, "name", "") or "")), model
+            return ModelOptions(), model
 
 
 def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
@@ -81,11 +80,6 @@ def check_builtin_tools(wanted: bool | Iterable[str]) -> tuple[str, ...] | None:
     if unknown := sorted({*names} - every):
         raise ToolDefinitionError(f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}.")
     return names
-
-
-def default_deferral(tools: Iterable[AnyTool]) -> Deferral:
-    """Definitions are held back only where the caller's own tools may be many."""
-    return Deferral() if any(tool.should_defer or tool.mcp is not None for tool in tools) else NO_DEFERRAL
 
 
 def settings_flags(
@@ -128,8 +122,8 @@ def check_hooks(hooks: Any) -> Any:
     if not isinstance(hooks, Mapping):
         return hooks
     for event in hooks:
-        if event not in hook_events.EVENTS:
-            known = ", ".join(hook_events.EVENTS)
+        if event not in EVENTS:
+            known = ", ".join(EVENTS)
             raise HandrailError(f"hooks has {event!r}, which is not an event. There are {known}.")
     return {event: (given,) if callable(given) else tuple(given) for event, given in hooks.items()}
 

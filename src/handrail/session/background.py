@@ -61,7 +61,7 @@ async def stop_task(services: Callable[[], ToolServices], task_id: str) -> None:
     tasks = _loaded_module(TASKS)
     task = tasks.tasks_of(services()).get(task_id) if tasks else None
     if task is None:
-        raise HandrailError(f"There is no background task {task_id!r}.")
+        raise HandrailError(f"There is no background task {task_id!r}; it may have ended. Look at the list of tasks.")
     await task.stop()
 
 

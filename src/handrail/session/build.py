@@ -7,9 +7,10 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.agents.definitions import AgentDefinition
@@ -20,44 +21,61 @@ from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Gate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
+from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.conversation_state import new_chain
 from handrail.loop.prompt import system_parts, system_prompt
 from handrail.providers.choose import ModelOptions
+from handrail.providers.model_aliases import alias_note
 from handrail.records import record
+from handrail.session.caller_names import caller_names
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
 from handrail.session.hooks import env_file, follow_settings, open_hooks
+from handrail.session.model_facts import model_facts
 from handrail.session.model_options import model_options, thinking_options
-from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
+from handrail.session.models import (
+    ChosenModel,
+    SessionModel,
+    Tape,
+    choose_model,
+    cost_for,
+    is_taped,
+    model_by_object,
+)
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
+from handrail.session.scratch import ScratchFolder
 from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
 from handrail.session.tools import deferral_of, unwanted_tools
-from handrail.session.transcript import open_transcript
+from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
-from handrail.transcripts.log import Durability
+from handrail.tools.pool import Deferral
+from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.rebuild import RebuiltTranscript
+from handrail.transcripts.sdk_copy import SdkCopy
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
-    from handrail.loop import structured
+    from handrail.extensions import commands as command_files
+    from handrail.extensions import unsupported
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, slash_files, with_agent
+    from handrail.session import mcp_servers, structured_output, with_agent
     from handrail.session import services as session_services
 else:
+    command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
-    slash_files = lazy("handrail.session.slash_files")
-    structured = lazy("handrail.loop.structured")
+    structured_output = lazy("handrail.session.structured_output")
+    unsupported = lazy("handrail.extensions.unsupported")
     with_agent = lazy("handrail.session.with_agent")
 
 
@@ -68,15 +86,21 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     start_env = os.environ if env is None else env
     if spec.agent:
         spec = with_agent.with_named_agent(spec, start_env)
-    settings = open_settings(spec.cwd, start_env, state_folder(start_env), spec.flags, host.on_warning)
+    names = caller_names(spec.tools.custom, host.hooks)
+    state = state_folder(start_env)
+    settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
+    for note in found_notes(spec.cwd, settings.loaded.env, spec.flags.instruction_sources):
+        host.on_warning(note)
     if not spec.replay and host.model is None:
         spec = replace(spec, model=model_options(settings.loaded, spec.model))
+        if note := alias_note(spec.model.model):
+            host.on_warning(note)
     spec = replace(spec, request=thinking_options(settings.loaded, spec.request))
     loaded = settings.loaded
     servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
     redactor = redactor_for(loaded.env, tuple(loaded.settings.get("redact") or ()), servers, spec.model.api_key)
     durability: Durability = "power" if loaded.settings.get("durability") == "power" else "process"
-    store = session_store(loaded.env, redactor, durability, host.mirror)
+    store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
         return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
@@ -84,6 +108,20 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
         raise
+
+
+def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, host: SessionHost) -> Mirror | None:
+    """What gets every record of the transcript besides its file."""
+    if host.mirror is not None or not spec.transcript.copied or settings.loaded.settings.get("sdkSessionCopy") is False:
+        return host.mirror
+    return SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
+
+
+def found_notes(cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> tuple[str, ...]:
+    """What a person should know of the folders for extensions: what in them has no effect."""
+    folders = config_folders(cwd, env, sources)
+    home = Path(env.get("HOME") or Path.home())
+    return unsupported.start_notes(unsupported.extension_notes(folders, cwd, home)) if folders else ()
 
 
 @record
@@ -107,20 +145,31 @@ def _open_parts(base: Foundation) -> Session:
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     call_hooks = CallHooks(hooks)
     context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
-    tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
-    model = SessionModel(_choose_model(spec.model, env, tape, host))
-    results = _open_results(settings, transcript)
-    own_services = cache(partial(_open_services, settings, session_id, hooks))
+    tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
+    facts = model_facts(loaded.settings, env)
+
+    def choose(name: str) -> ChosenModel:
+        options = replace(spec.model, model=name or spec.model.model)
+        chosen = _choose_model(options, env, tape, host)
+        return replace(chosen, cost=cost_for(chosen.name, facts.price))
+
+    model = SessionModel(choose(""))
+    scratch = None if spec.keep_files else ScratchFolder(env)
+    results = _open_results(settings, transcript, scratch)
+    by_name = is_taped(model.chosen.model)
+    own_services = cache(partial(_open_services, settings, session_id, hooks, scratch, sorts_by_name=by_name))
 
     def open_gate() -> Gate:
         return host.gate or gates.open_gate(
             settings,
             can_use_tool=host.can_use_tool,
+            handler=host.handler,
             hooks=call_hooks,
             classifier=ModelClassifier(model),
             redactor=redactor,
             readable=(results.folder, own_services().state, *filter(None, (hooks.environment.folder,))),
             session_id=session_id,
+            keep_audit=spec.keep_files,
         )
 
     def open_beside(agent_id: str) -> OpenTranscript | None:
@@ -138,7 +187,7 @@ def _open_parts(base: Foundation) -> Session:
         results=results,
         scheduling=host.scheduling or scheduling_of(loaded.settings, env),
         features=features_of(loaded.settings, env),
-        compact=SessionCompactor(model, results.folder, automatic=automatic),
+        compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         can_defer=not spec.interactive,
     )
@@ -152,6 +201,8 @@ def _open_parts(base: Foundation) -> Session:
         open_transcript=open_beside,
     )
     unwanted = unwanted_tools(spec.tools.builtin)
+    # the validator costs start-up time that only its users pay
+    structured = None if spec.output is None else structured_output.open_structured(spec.output, model)
     conversation = open_conversation(
         parts,
         ConversationSpec(
@@ -162,14 +213,14 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or deferral_of(env),
+            deferral=spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on")),
             identity=spec.identity,
             request=spec.request,
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
-            # the validator costs start-up time that only its users pay
-            structured=None if spec.output is None else structured.JsonAnswer(spec.output),
+            structured=structured[0] if structured else None,
+            own_tools=(structured[1],) if structured else (),
         ),
         spec.limits,
     )
@@ -181,7 +232,8 @@ def _open_parts(base: Foundation) -> Session:
         transcript=transcript,
         id=session_id,
         model=model,
-        choose_model=lambda name: _choose_model(replace(spec.model, model=name or spec.model.model), env, tape, host),
+        model_facts=facts,
+        choose_model=choose,
         services=own_services,
         hooks=hooks,
         context=context,
@@ -190,6 +242,7 @@ def _open_parts(base: Foundation) -> Session:
         conversation=conversation,
         auto_compact=automatic,
         on_warning=host.on_warning,
+        scratch=scratch,
     )
 
 
@@ -215,21 +268,28 @@ def _open_hooks(
 
 def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:
     if host.model is not None:
-        return model_by_object(host.model, options.model or "model")
+        return model_by_object(host.model, options.model)
     return choose_model(options, env, tape)
 
 
-def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) -> ResultStore:
+def _open_results(
+    settings: SessionSettings, transcript: OpenTranscript | None, scratch: ScratchFolder | None
+) -> ResultStore:
     """Big results lie beside the transcript, so that they can still be read when it is resumed."""
     env = settings.loaded.env
     limits = result_limits(settings.loaded.settings, env)
+    if scratch is not None:
+        return ResultStore(scratch.path / "results" / "run", limits)
     if transcript is None:
         return result_store(env, limits)
     return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
 
 
-def _open_services(settings: SessionSettings, session_id: str, hooks: Hooks) -> ToolServices:
-    services = session_services.tool_services(settings, session_id)
+def _open_services(
+    settings: SessionSettings, session_id: str, hooks: Hooks, scratch: ScratchFolder | None, *, sorts_by_name: bool
+) -> ToolServices:
+    folder = None if scratch is None else scratch.path / "run"
+    services = replace(session_services.tool_services(settings, session_id, folder), sorts_by_name=sorts_by_name)
     if (file := env_file(hooks)) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file
@@ -263,8 +323,8 @@ def _run_options(
     """What tools may know of the session."""
 
     def commands() -> dict[str, str]:
-        found = slash_files.find_commands(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
-        return {name: each.description for name, each in found.items()}
+        folders = config_folders(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
+        return {name: each.description for name, each in command_files.find_commands(folders).by_name.items()}
 
     return RunOptions(
         interactive=spec.interactive,

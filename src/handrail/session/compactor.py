@@ -125,10 +125,12 @@ def _owner_only(path: str, flags: int) -> int:
 class SessionCompactor:
     """Compacts with the session's own model, on its bill; without `automatic`, only when the user asks for it."""
 
-    def __init__(self, model: SessionModel, folder: Path, *, automatic: bool) -> None:
+    def __init__(
+        self, model: SessionModel, folder: Path, *, automatic: bool, window: Callable[[str], int] = window_of
+    ) -> None:
         self.automatic = automatic
         self._model = model
-        self._compactor = Compactor(self._ask, folder)
+        self._compactor = Compactor(self._ask, folder, window=window)
         self._asked = ""
         self._problem = ""
 
@@ -161,5 +163,5 @@ class SessionCompactor:
         answer = await side_request(self._model.chosen.model, Request(self._asked, History(messages)))
         self._model.add_usage(answer.model, answer.usage)
         if answer.failure:
-            self._problem = f"The model could not summarise the conversation: {answer.failure.message}"
+            self._problem = f"The model could not summarise the conversation: {answer.failure.report}"
         return "" if answer.failure else answer.text

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.blocks import Text
+from handrail.conversation.context import AGENT_TYPES
 from handrail.conversation.messages import Attachment
 from handrail.loop.memory import Memory, MemoryFile
 from handrail.loop.prompt import AGENTS, context_attachment, memory_attachment
@@ -39,7 +40,7 @@ class SessionContext:
         yield context_attachment(facts, self._memory.files)
         if types := run.options.agents():
             lines = [f"- {each.name}: {each.description}" for each in types]
-            yield Attachment(AGENTS, (Text("Kinds of sub-agents (subagent_type of Agent):\n" + "\n".join(lines)),))
+            yield Attachment(AGENTS, (Text(f"{AGENT_TYPES}(subagent_type of Agent):\n" + "\n".join(lines)),))
 
     def attachments(self, outcomes: Sequence[Outcome], run: RunContext) -> Iterable[Attachment]:
         """Memory that stands near the files that were just read."""

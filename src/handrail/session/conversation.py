@@ -67,15 +67,27 @@ class Conversation:
         run = self._current()
         return run is not None and run.active
 
-    def run(self, message: UserMessage, *, limits: Limits | None = None, expansion: Expansion | None = None) -> Run:
-        """Work on a prompt, made from the command `expansion`; an empty message only takes up a deferred call."""
+    def run(
+        self,
+        message: UserMessage,
+        *,
+        limits: Limits | None = None,
+        expansion: Expansion | None = None,
+        config: RunConfig | None = None,
+    ) -> Run:
+        """
+        Work on a prompt, made from the command `expansion`; an empty message only takes up a deferred call.
+
+        `config` takes the place of the conversation's own for this run.
+        """
         if self.is_closed:
             raise HandrailError("This conversation was closed. Open another one; a kept session goes on by its id.")
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Use send() to add to it, or close its run first.")
         if not message.content and self.deferred is None:
-            raise HandrailError("The message is empty.")
-        config = self.config if limits is None else replace(self.config, limits=limits)
+            raise HandrailError("The message is empty. Give a text or a block.")
+        config = config or self.config
+        config = config if limits is None else replace(config, limits=limits)
         return self._begin(Run(config, self.state, message, expansion))
 
     def compact(self, instructions: str = "") -> Run:
@@ -83,7 +95,9 @@ class Conversation:
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Summarise the conversation after it.")
         if self.config.compact is None:
-            raise HandrailError("This conversation cannot be summarised: it was opened with compact=False.")
+            raise HandrailError(
+                "This conversation cannot be summarised: it was opened with compact=False. Open it with compact=True."
+            )
         return self._begin(Run(self.config, self.state, UserMessage((Text(instructions),)), instructions=instructions))
 
     def _begin(self, run: Run) -> Run:

@@ -14,16 +14,9 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from handrail.lazy import lazy
+from handrail.extensions.places import repository_of
 from handrail.loop.prompt import EnvironmentFacts, GitFacts
-from handrail.processes.sandbox.placeholder_marks import stands_in
-
-if TYPE_CHECKING:
-    from handrail.shell import secrets
-else:
-    secrets = lazy("handrail.shell.secrets")  # few projects have files to ask it about
 
 PATIENCE = 0.25
 MAX_OUTPUT = 64 * 1024
@@ -43,23 +36,6 @@ SAFE_SWITCHES = (
     *("-c", "status.submoduleSummary=false"),
 )
 STATUS = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=normal", "--ignore-submodules=all")
-
-
-def repository_of(cwd: Path) -> Path | None:
-    """The nearest folder from `cwd` upwards that holds `.git`."""
-    return next((folder for folder in (cwd, *cwd.parents) if _there(folder / ".git")), None)
-
-
-def has_secret_name(path: str) -> bool:
-    """Whether the path of a project's file says that the file holds secrets."""
-    return secrets.secret(f"/{path}")
-
-
-def _there(path: Path) -> bool:
-    try:
-        return not stands_in(path.lstat().st_mode)
-    except OSError:
-        return False
 
 
 class GitProbe:

@@ -9,7 +9,7 @@ from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.classifier import Classifier
 from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.question import PermissionHooks
+from handrail.dispatch.approval.question import Handler, PermissionHooks
 from handrail.dispatch.approval.sdk import CallbackHandler, CanUseTool
 from handrail.session.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
@@ -19,20 +19,24 @@ def open_gate(
     settings: SessionSettings,
     *,
     can_use_tool: CanUseTool | None = None,
+    handler: Handler | None = None,
     hooks: PermissionHooks | None = None,
     classifier: Classifier | None = None,
     redactor: Redactor,
     readable: Iterable[Path] = (),
     session_id: str = "",
+    keep_audit: bool = True,
 ) -> PolicyGate:
     """A gate that decides by the settings at each call; `readable` are the folders of the session's own files."""
-    policy = settings.in_force()
+    policy, loaded = settings.in_force(), settings.loaded
     policy.apply(lambda now: now.with_kept(map(realpath, readable)))
     return PolicyGate(
         policy,
-        None if can_use_tool is None else CallbackHandler(can_use_tool),
+        handler if can_use_tool is None else CallbackHandler(can_use_tool),
         hooks=hooks,
         classifier=classifier,
         conditions=conditions_left_to_tools,
-        audit=Audit(state_folder(settings.loaded.env) / "audit", redactor, session=session_id),
+        audit=Audit(state_folder(loaded.env) / "audit", redactor, session=session_id) if keep_audit else None,
+        # where flags can allow nothing, no refusal names one
+        finds_remedies=settings.flags.flags_widen and not loaded.managed_rules_only and not loaded.settings.doubtful,
     )

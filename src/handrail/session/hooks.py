@@ -50,12 +50,13 @@ class HookOptions:
 
 def in_order(sources: "Iterable[tuple[HookSource, object]]") -> "list[tuple[HookSource, object]]":
     """The sections in the order in which they count."""
-    return sorted(sources, key=lambda each: _rank(each[0].name))
+    return sorted(sources, key=lambda each: _rank(each[0]))
 
 
-def _rank(name: str) -> int:
-    kind = name.partition(":")[0]
-    return ORDER.index(kind) if kind in ORDER else 0
+def _rank(source: "HookSource") -> tuple[int, int]:
+    """The place of a source; of the files of nested folders, the nearest has the longest path."""
+    kind = source.name.partition(":")[0]
+    return (ORDER.index(kind) if kind in ORDER else 0), len(source.folder) if kind in ("local", "project") else 0
 
 
 def open_hooks(

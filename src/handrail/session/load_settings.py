@@ -161,24 +161,25 @@ def folders_of(
     for layer in settings.layers:
         if managed_only and layer.source != "policy":
             continue
+        base = layer.document.file.folder if layer.source in ("local", "project") else places.cwd
         for name in layer.values.get("permissions", {}).get("additionalDirectories", ()):
-            folder = _folder(name, places)
+            folder = _folder(name, base, places.home)
             if os.path.isdir(folder):  # noqa: PTH112  # costs less
                 found[folder] = None
             else:
                 path = ("permissions", "additionalDirectories")
                 problems.append(layer.document.problem(path, f"names {name!r}, which is not a folder."))
     for name in asked.folders if asked.flags_widen else ():
-        folder = _folder(name, places)
+        folder = _folder(name, places.cwd, places.home)
         if starting and not os.path.isdir(folder):  # noqa: PTH112
-            raise SettingsError(f"--add-dir: {name!r} is not a folder.")
+            raise SettingsError(f"--add-dir: {name!r} is not a folder. Give one that exists.")
         found[folder] = None
     return tuple(found)
 
 
-def _folder(name: str, places: SettingsPlaces) -> str:
-    home = places.home + name[1:] if name == "~" or name.startswith("~/") else name
-    return os.path.realpath(os.path.join(places.cwd, home))  # noqa: PTH118  # may be absolute
+def _folder(name: str, base: str, home: str) -> str:
+    path = home + name[1:] if name == "~" or name.startswith("~/") else name
+    return os.path.realpath(os.path.join(base, path))  # noqa: PTH118  # may be absolute
 
 
 def hooks_of(settings: Settings) -> tuple[HookSection, ...]:
@@ -195,14 +196,19 @@ def hooks_of(settings: Settings) -> tuple[HookSection, ...]:
 
 
 def ignored_note(settings: Settings) -> tuple[str, ...]:
-    """One sentence about what waits for trust, if anything does."""
-    if not settings.ignored:
-        return ()
-    counts: dict[str, int] = {}
-    for item in settings.ignored:
-        name = ".".join(str(step) for step in item.path[:2] if isinstance(step, str))
-        counts[name] = counts.get(name, 0) + 1
-    listed = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in counts.items())
-    do = "does" if len(settings.ignored) == 1 else "do"
-    why = "is not trusted" if settings.trust == "untrusted" else "changed since it was trusted"
-    return (f"this folder {why}, so {len(settings.ignored)} of its settings {do} not count: {listed}. {NEXT_MOVE}",)
+    """One sentence for each folder with settings that wait for trust."""
+    here = next(iter(settings.trust_by_folder), "")
+    found = []
+    for folder in dict.fromkeys(item.folder for item in settings.ignored):
+        items = [item for item in settings.ignored if item.folder == folder]
+        counts: dict[str, int] = {}
+        for item in items:
+            name = ".".join(str(step) for step in item.path[:2] if isinstance(step, str))
+            counts[name] = counts.get(name, 0) + 1
+        listed = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in counts.items())
+        do = "does" if len(items) == 1 else "do"
+        state = settings.trust_by_folder.get(folder, settings.trust)
+        why = "is not trusted" if state == "untrusted" else "changed since it was trusted"
+        which = "this folder" if folder == here else f"the folder {folder}"
+        found.append(f"{which} {why}, so {len(items)} of its settings {do} not count: {listed}. {NEXT_MOVE}")
+    return tuple(found)

@@ -2,12 +2,15 @@
 MCP servers of a session: connected side by side, reported when they fail, never fatal.
 
     {"mcpServers": {"db": {"command": "uvx", "args": ["db-mcp"], "env": {"TOKEN": "${DB_TOKEN}"}}}}
+
+The first request waits a few seconds for them. The tools of a server that needs longer come with a later request.
 """
 
 import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +27,21 @@ from handrail.tools.context import McpResource
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
+FIRST_WAIT = 5.0
+"""Seconds that the first request waits for servers; `HANDRAIL_MCP_WAIT_MS` changes them."""
 
 Carry = Callable[[str, Message], Awaitable[Message]]
 """Brings a message to a server of that name in the program that drives us, and its answer back."""
 Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
 """Why a server of that name may not be used, by its configuration as written and as used; empty if it may."""
+
+OnLate = Callable[[Sequence[str]], None]
+"""Gets what a person should know of a server that was not waited for, once it is connected or has failed."""
+
+
+def first_wait(env: Mapping[str, str]) -> float:
+    """How many seconds the first request waits for servers; 0 = not at all."""
+    return 0.0 if env.get("HANDRAIL_MCP_WAIT_MS") == "0" else _seconds(env.get("HANDRAIL_MCP_WAIT_MS"), FIRST_WAIT)
 
 
 def refused_by(settings: SessionSettings) -> Refuses:
@@ -48,6 +61,12 @@ class Connection:
         self.server: Server | None = None
         self.tools: tuple[McpTool, ...] = ()
         self.problems: tuple[str, ...] = ()
+        self.connecting: asyncio.Task[None] | None = None
+
+    def notes(self) -> list[str]:
+        """What a person should know about it."""
+        failed = [f"the MCP server {self.name!r} is not used: {self.error}"] if self.error else []
+        return failed + [f"a tool of the MCP server {self.name!r} is left out: {why}" for why in self.problems]
 
 
 class Servers:
@@ -92,15 +111,43 @@ class Servers:
         """What the connected servers offer to read."""
         return {each.name: each.server.resources for each in self._connections.values() if each.server}
 
-    async def connect(self) -> tuple[str, ...]:
-        """Connect all that are not yet; what a person should know about them."""
-        waiting = [each for each in self._connections.values() if each.status == "pending"]
-        await asyncio.gather(*map(self._connect, waiting))
-        failed = [f"the MCP server {each.name!r} is not used: {each.error}" for each in waiting if each.error]
-        odd = [
-            f"a tool of the MCP server {each.name!r} is left out: {why}" for each in waiting for why in each.problems
-        ]
-        return (*failed, *odd)
+    async def connect(self, wait: float | None = None, on_late: OnLate = lambda _notes: None) -> tuple[str, ...]:
+        """
+        Connect all that are not yet, and return what a person should know about them.
+
+        After `wait` seconds (None = no limit) the rest goes on in the background, and `on_late` is told of each.
+        """
+        waiting = [each for each in self._connections.values() if each.status == "pending" or each.connecting]
+        for each in waiting:
+            each.connecting = each.connecting or asyncio.create_task(self._connect(each))
+        tasks = {each.name: each.connecting for each in waiting if each.connecting}
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=wait)
+        notes: list[str] = []
+        for each in waiting:
+            task = tasks[each.name]
+            if task.done():
+                each.connecting = None
+                task.result()
+                notes += each.notes()
+            else:
+                notes.append(
+                    f"the MCP server {each.name!r} has not answered after {wait or 0:g} s, so the work begins without "
+                    "its tools; they are added when it answers."
+                )
+                task.add_done_callback(partial(self._finish_late, each, on_late))
+        return tuple(notes)
+
+    @staticmethod
+    def _finish_late(connection: Connection, on_late: OnLate, task: "asyncio.Task[None]") -> None:
+        if task.cancelled():
+            return
+        connection.connecting = None
+        if error := task.exception():
+            connection.status, connection.error = "failed", repr(error)
+        count = len(connection.tools)
+        came = [f"the MCP server {connection.name!r} has answered: {count} tool{'s' * (count != 1)} from now on."]
+        on_late((*([] if connection.error else came), *connection.notes()))
 
     async def look_again(self) -> tuple[str, ...]:
         """Let go of those that the settings refuse by now; what a person should know about it."""
@@ -142,8 +189,10 @@ class Servers:
         return "".join(block.text for block in output.blocks if isinstance(block, Text))
 
     async def aclose(self) -> None:
-        """End all connections."""
+        """End all connections; `connect` makes them anew."""
         await asyncio.gather(*map(self._let_go, self._connections.values()))
+        for each in self._connections.values():
+            each.status = "pending" if each.status == "connected" else each.status
 
     def _find(self, name: str) -> Connection:
         if name not in self._connections:
@@ -165,10 +214,12 @@ class Servers:
                     connection.config.get("timeout") or self._env.get("MCP_TOOL_TIMEOUT"), CALL_PATIENCE
                 ),
             )
-        except HandrailError as error:
-            connection.status, connection.error = "failed", str(error)
+        except BaseException as error:  # no process is left behind when the wait for it is given up
             if peer is not None:
                 await peer.aclose()
+            if not isinstance(error, HandrailError):
+                raise
+            connection.status, connection.error = "failed", str(error)
             return
         connection.tools, connection.problems = tools_of(connection.server)
         connection.status = "connected"
@@ -214,6 +265,10 @@ class Servers:
         return VARIABLE.sub(lambda found: self._env.get(found["name"], found["default"] or found[0]), text)
 
     async def _let_go(self, connection: Connection) -> None:
+        task, connection.connecting = connection.connecting, None
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
         server, connection.server = connection.server, None
         connection.tools = ()
         if server is not None:

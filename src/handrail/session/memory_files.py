@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from handrail.extensions.places import has_secret_name, repository_of
 from handrail.loop.memory import (
     MAX_FILE,
     MAX_TOTAL,
@@ -26,7 +27,6 @@ from handrail.loop.memory import (
     split_front_matter,
     within,
 )
-from handrail.session.environment import has_secret_name, repository_of
 
 PROJECT_NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
 ORDINARY_NAMES = frozenset(("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md"))
@@ -52,7 +52,8 @@ def places(cwd: Path, env: Mapping[str, str]) -> Places:
     """The places of this user and this folder."""
     home = Path(env.get("HOME") or Path.home())
     config = Path(env.get("HANDRAIL_CONFIG_DIR") or home / ".handrail").expanduser()
-    return Places(cwd, repository_of(cwd) or cwd, home, (config, home / ".claude"))
+    claude = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude").expanduser()
+    return Places(cwd, repository_of(cwd) or cwd, home, (config, claude))
 
 
 class Switches(NamedTuple):

@@ -12,6 +12,7 @@ from handrail.errors import ProviderSetupError
 from handrail.lazy import lazy
 from handrail.loop.run_config import RequestOptions
 from handrail.providers.choose import ModelOptions
+from handrail.providers.model_aliases import SAME, model_for
 from handrail.session.load_settings import LoadedSettings
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
         model = settings.get("model") or ""
     if not any(env.get(name) for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")) and not flags.base_url:
         url, provider = settings.get("baseUrl") or "", settings.get("provider") or ""
+    wanted = flags.model or model
     return replace(
         flags,
-        model=flags.model or model,
+        model="" if wanted.lower() in SAME else wanted,
         base_url=flags.base_url or url,
         provider=flags.provider or provider,
         api_key=flags.api_key or credential(loaded),
@@ -38,6 +40,13 @@ def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
         available=tuple(settings.get("availableModels") or ()),
         overrides=settings.get("modelOverrides") or {},
     )
+
+
+def named_model(wanted: str, current: str, loaded: LoadedSettings) -> str:
+    """The model that a definition file wants, for a caller that asks the `current` one."""
+    available, overrides = loaded.settings.get("availableModels"), loaded.settings.get("modelOverrides")
+    options = ModelOptions(available=tuple(available or ()), overrides=overrides or {})
+    return model_for(wanted, current, options, loaded.env)
 
 
 def credential(loaded: LoadedSettings) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +15,7 @@ from handrail.loop.run_config import Model, Stream
 from handrail.loop.usage import Cost
 from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.providers.client import Provider
-from handrail.providers.cost import cost_of, price_of
+from handrail.providers.cost import Price, cost_of, price_of
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -27,10 +28,22 @@ else:
     recording = lazy("handrail.providers.cassette.record")
 
 
+UNNAMED = "model"
+"""What a model without a name is asked by."""
+
+
 class Streaming(Protocol):
-    """The least a model must be able to do."""
+    """The least a model must be able to do. If it has a text `model` or `name`, that is the name it is asked by."""
 
     def stream(self, request: Request) -> Stream: ...
+
+
+def name_of(model: Streaming) -> str:
+    """The name that a caller's own model is asked, priced and measured by."""
+    if isinstance(model, Provider):
+        return model.model or UNNAMED  # its `name` is that of the wire format
+    given = (getattr(model, attribute, None) for attribute in ("model", "name"))
+    return next((name for name in given if isinstance(name, str) and name), UNNAMED)
 
 
 @record
@@ -41,6 +54,8 @@ class ChosenModel:
     name: str
     cost: Cost
     close: Callable[[], Awaitable[None]]
+    on_failure: Callable[[], None] = lambda: None
+    """Called before it is closed, if the last prompt was not answered."""
 
 
 @record
@@ -61,20 +76,24 @@ class Tape:
     cwd: Path
     record: Path | None = None
     replay: Path | None = None
+    match: str = "conversation"
     redactor: "Redactor | None" = None
+    on_warning: Callable[[str], None] = print
 
 
 def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | None = None) -> ChosenModel:
     """The model that these options name, not connected yet; ProviderSetupError or CassetteError if it is unusable."""
     if tape is not None and tape.replay:
-        replayer = cassettes.open_replayer(tape.replay, _normalizer(tape, env))
+        normalizer = _normalizer(tape, env)
+        replayer = cassettes.open_replayer(tape.replay, normalizer, match=tape.match, on_warning=tape.on_warning)
         provider = cassettes.open_replayed_provider(replayer, options)
         return _wrap_provider(provider, cassettes.replayed_choice(replayer.cassette, options).model)
     choice = choose(options, env)
     if tape is None or not tape.record:
         return _wrap_provider(open_provider(choice, env), choice.model)
-    recorder = recording.open_recorder(tape.record, _normalizer(tape, env), env)
-    return _wrap_provider(open_provider(choice, env, recorder), choice.model)
+    recorder = recording.open_recorder(tape.record, _normalizer(tape, env), env, tape.on_warning)
+    chosen = _wrap_provider(open_provider(choice, env, recorder), choice.model)
+    return replace(chosen, on_failure=recorder.mark_failed)
 
 
 def _normalizer(tape: Tape, env: Mapping[str, str]) -> "Normalizer":
@@ -85,15 +104,16 @@ def _wrap_provider(provider: Provider, name: str) -> ChosenModel:
     return ChosenModel(provider, name, cost_for(name), provider.aclose)
 
 
-def model_by_object(model: Streaming, name: str) -> ChosenModel:
-    """The caller's own model. It is never closed here: it is not ours."""
+def model_by_object(model: Streaming, name: str = "") -> ChosenModel:
+    """The caller's own model, by its own name if none is given. It is never closed here: it is not ours."""
     if not callable(getattr(model, "stream", None)):
         raise ProviderSetupError(f"{model!r} is no model: it has no stream(request). Give a name or such an object.")
+    name = name or name_of(model)
     plain = "plain" in inspect.signature(model.stream).parameters
     return ChosenModel(model if plain else OneWay(model), name, cost_for(name), _close_nothing)  # type: ignore[arg-type]  # seen above
 
 
-def cost_for(asked: str) -> Cost:
+def cost_for(asked: str, price_of: Callable[[str], Price | None] = price_of) -> Cost:
     """Prices by the name in the answer, else by the name that was asked for."""
 
     @cache
@@ -104,6 +124,11 @@ def cost_for(asked: str) -> Cost:
         return cost_of(usage, price(model))  # type: ignore[arg-type]  # the cache hides the type
 
     return cost
+
+
+def is_taped(model: object) -> bool:
+    """Whether what a model is asked goes to a cassette or comes from one."""
+    return isinstance(model, Provider) and model.is_taped
 
 
 async def _close_nothing() -> None:
@@ -143,7 +168,9 @@ class SessionModel:
         for each in replaced:
             await each.close()
 
-    async def aclose(self) -> None:
-        """Let go of all models."""
+    async def aclose(self, *, answered: bool = True) -> None:
+        """Let go of all models. A recording of what was not answered does not replace a better one."""
         await self.close_replaced()
+        if not answered:
+            self.chosen.on_failure()
         await self.chosen.close()

@@ -64,6 +64,8 @@ class ConversationSpec:
     history: Sequence[Message] = ()
     mcp_tools: tuple[AnyTool, ...] = ()
     structured: StructuredOutput | None = None
+    own_tools: tuple[AnyTool, ...] = ()
+    """Tools that no other conversation of the session has."""
 
 
 def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits = NO_LIMITS) -> Conversation:
@@ -71,7 +73,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
     settings, identity, transcript = parts.settings, spec.identity, spec.transcript
     catalog = make_catalog(
         variables=settings.loaded.env,
-        custom=parts.custom_tools,
+        custom=(*parts.custom_tools, *spec.own_tools),
         deferral=spec.deferral,
         denied=spec.denied,
         planning=lambda: "plan" in (settings.mode, identity.mode),

@@ -31,8 +31,9 @@ class RuleWriter:
     def holds(self, update: Update) -> bool:
         """Whether what an update added is still written in its file, trusted or not."""
         source = SOURCES.get(str(update.get("destination")))
-        files = [layer.document for layer in self._settings.loaded.settings.layers if layer.source == source]
-        section = next((each.values for each in files if each.file.family == "handrail"), {}).get("permissions", {})
+        file = self._settings.places.file(source) if source else None
+        documents = [layer.document for layer in self._settings.loaded.settings.layers]
+        section = next((each.values for each in documents if each.file == file), {}).get("permissions", {})
         return is_written_in(update, section)
 
     def refuses(self, update: Update) -> str:

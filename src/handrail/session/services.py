@@ -8,6 +8,7 @@ from pathlib import Path
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.config.execution import features_of
+from handrail.files.leftovers import remove_leftovers
 from handrail.files.undo import Undo
 from handrail.session.sandbox import SessionSandbox
 from handrail.session.session_settings import SessionSettings
@@ -27,14 +28,21 @@ def default_services(variables: Mapping[str, str], cwd: Path | None = None, sess
     )
 
 
-def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServices:
-    """What tools are given: the variables of the settings, and the working folders as they are at the time."""
+def tool_services(settings: SessionSettings, session_id: str = "", state: Path | None = None) -> ToolServices:
+    """
+    What tools are given: the variables of the settings, and the working folders as they are at the time.
+
+    `state`: the folder for their files in place of the usual one.
+    """
+    remove_leftovers(undo_folder(settings.loaded.env))
     services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
+    if state is not None:
+        services = replace(services, state=state)
     return replace(
         services,
         home=settings.places.home,
         working_dirs=settings.folders,
-        hidden=hidden_files(settings.policy),
+        hidden=hidden_files(settings.in_force),
         sandbox=SessionSandbox(settings, services.state),
         background="background" in features_of(settings.loaded.settings, settings.loaded.env),
         output_quota=partial(_output_quota, settings),

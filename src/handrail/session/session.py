@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
+from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
@@ -21,7 +22,10 @@ from handrail.session.background import end_tasks, stop_task
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
-from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.model_facts import ModelFacts
+from handrail.session.models import ChosenModel, SessionModel, cost_for
+from handrail.session.retention import tidy
+from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
@@ -30,13 +34,14 @@ from handrail.tools.stub import fetch
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
+    from handrail.extensions import commands as command_files
     from handrail.files import restore
-    from handrail.session import mcp_servers, retention, slash_commands, slash_files, subagents
+    from handrail.session import mcp_servers, slash_commands, subagents
 else:
+    command_files = lazy("handrail.extensions.commands")
+    mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
-    retention = lazy("handrail.session.retention")
     slash_commands = lazy("handrail.session.slash_commands")
-    slash_files = lazy("handrail.session.slash_files")
 
 WARM_UP_DELAY = 0.05
 """By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
@@ -44,7 +49,7 @@ GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate"
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)  # each comparison and text would be compiled at start
 class Session:
     """What `open_session` opened, in the order it was opened. Leave it with `aclose`."""
 
@@ -55,6 +60,7 @@ class Session:
     transcript: OpenTranscript | None
     id: str
     model: SessionModel
+    model_facts: ModelFacts
     choose_model: Callable[[str], ChosenModel]
     """Opens another model by its name."""
     services: Callable[[], ToolServices]
@@ -65,12 +71,14 @@ class Session:
     conversation: Conversation
     auto_compact: bool
     on_warning: Callable[[str], None]
+    scratch: ScratchFolder | None = None
+    """Where its files lie if it keeps none."""
     _connected: bool = field(default=False, init=False)
     _is_warm: bool = field(default=False, init=False)
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self.usage = SessionUsage(self.conversation)
+        self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
@@ -90,9 +98,14 @@ class Session:
                 self._begin_request(prompt_id)
 
         first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
-        is_command = isinstance(first, Text) and first.text.lstrip().startswith("/")
+        is_command = isinstance(first, Text) and (first.text.lstrip().startswith("/") or "@" in first.text)
         begin = self.commands.begin if is_command else None
-        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
+        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self._end_prompt)
+
+    async def _end_prompt(self) -> None:
+        if "commands" in self.__dict__:  # they were needed
+            self.commands.end_turn()
+        await self.model.close_replaced()
 
     def _begin_request(self, prompt_id: str) -> None:
         journal = self.services().undo if prompt_id else None
@@ -114,8 +127,8 @@ class Session:
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
-        sources, env = self.settings.flags.instruction_sources, self.settings.loaded.env
-        return slash_commands.SlashCommands(self, slash_files.find_commands(self.spec.cwd, env, sources))
+        folders = config_folders(self.spec.cwd, self.settings.loaded.env, self.settings.flags.instruction_sources)
+        return slash_commands.SlashCommands(self, command_files.find_commands(folders).by_name)
 
     # What may change
 
@@ -134,20 +147,27 @@ class Session:
 
     async def exchange_model(self, chosen: ChosenModel) -> None:
         """Ask this model from the next prompt on."""
+        chosen = replace(chosen, cost=cost_for(chosen.name, self.model_facts.price))
         self.model.exchange(chosen)
         self.conversation.set_model(chosen)
         if not self.conversation.running:
             await self.model.close_replaced()
 
     async def connect(self) -> None:
-        """Connect the MCP servers, once, and offer their tools."""
+        """Connect the MCP servers, once, and offer their tools. Those of a server that is slow to answer come later."""
         if self.servers is None or self._connected:
             return
         self._loop = asyncio.get_running_loop()
-        for warning in await self.servers.connect():
-            self.on_warning(warning)
+        wait = mcp_servers.first_wait(self.settings.loaded.env)
+        warnings = await self.servers.connect(wait, self._offer_server_tools)
         self._connected = True
+        self._offer_server_tools(warnings)
+
+    def _offer_server_tools(self, warnings: Sequence[str]) -> None:
+        assert self.servers is not None
         self.conversation.set_mcp_tools(self.servers.tools)
+        for warning in warnings:
+            self.on_warning(warning)
 
     def _recheck_servers(self, _source: str) -> None:
         """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
@@ -162,9 +182,7 @@ class Session:
     async def _drop_refused_servers(self) -> None:
         assert self.servers is not None
         if warnings := await self.servers.look_again():
-            self.conversation.set_mcp_tools(self.servers.tools)
-            for warning in warnings:
-                self.on_warning(warning)
+            self._offer_server_tools(warnings)
 
     # What programs ask
 
@@ -194,8 +212,9 @@ class Session:
         """Where a sub-agent's definition comes from, in the words that programs know."""
         source = self.agents.definitions()[name].source
         known = {"built-in": "built-in", "--agents": "flagSettings"}
-        inside = "projectSettings" if Path(source).is_relative_to(self.spec.cwd) else "userSettings"
-        return known.get(source, inside)
+        users = config_folders(self.spec.cwd, self.settings.loaded.env, ("user",))
+        is_users = any(Path(source).is_relative_to(folder.path) for folder in users)
+        return known.get(source, "userSettings" if is_users else "projectSettings")
 
     @property
     def key_source(self) -> str:
@@ -221,7 +240,9 @@ class Session:
         if self.transcript is not None:
             self.conversation.is_closed = True
             self.transcript.writer.close()
-            retention.tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+            tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+        if self.scratch is not None:
+            self.scratch.remove()
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""
@@ -235,7 +256,7 @@ class Session:
         else:
             await asyncio.gather(self._stop(), self.servers.aclose())
         self._connected = False
-        await self.model.aclose()
+        await self.model.aclose(answered=self.conversation.state.has_answer)
 
     async def _stop(self) -> None:
         await self.conversation.stop()

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handrail.config.execution import unknown_features
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
-from handrail.config.places import SettingsPlaces, places_for
+from handrail.config.places import SOURCES, SettingsPlaces, places_for
 from handrail.config.snapshot import NO_SETTINGS
 from handrail.config.watch import SettingsWatch
 from handrail.errors import HandrailError, SettingsError
+from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
+from handrail.session.caller_names import NO_NAMES, CallerNames
 from handrail.session.load_settings import LoadedSettings, gather_settings, load, loaded_from
 from handrail.tools.tool import McpInfo
 
@@ -20,18 +22,30 @@ if TYPE_CHECKING:
     from handrail.config.managed import PolicySource
     from handrail.dispatch.approval.live import LivePolicy
     from handrail.permissions.policy import Policy
-    from handrail.session import settings_policy
+    from handrail.session import rule_problems, settings_policy, start_check
 else:
     needs_trust = lazy("handrail.config.needs_trust")
+    rule_problems = lazy("handrail.session.rule_problems")
+    start_check = lazy("handrail.session.start_check")
     settings_policy = lazy("handrail.session.settings_policy")
 
 
 def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
     """The project's own files that hooks, servers and the like start: writing them means running them, unasked."""
-    values = [layer.values for layer in loaded.settings.layers] + [{"mcpServers": loaded.settings.servers}]
-    if any(value.get(key) for value in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
-        for value in values:
-            yield from needs_trust.files_named([value.get(key) for key in needs_trust.RUNS], places.cwd)
+    values: list[tuple[Mapping[str, Any], str]] = [({"mcpServers": loaded.settings.servers}, places.cwd)]
+    values += [
+        (layer.values, layer.document.file.folder if layer.source in SOURCES[:2] else places.cwd)
+        for layer in loaded.settings.layers
+    ]
+    if any(value.get(key) for value, _ in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
+        for value, folder in values:
+            yield from needs_trust.files_named([value.get(key) for key in needs_trust.RUNS], folder)
+
+
+def _has_commands(places: SettingsPlaces) -> bool:
+    """Whether the project has commands, which may need trust."""
+    folders = config_folders(Path(places.cwd), {"HOME": places.home}, ("project",))
+    return any((folder.path / "commands").is_dir() for folder in folders)
 
 
 def removes_tool(rule: str) -> bool:
@@ -50,8 +64,12 @@ class SessionSettings:
         *,
         policies: "Iterable[PolicySource]" = (),
         on_warning: Callable[[str], None] = lambda _note: None,
+        names: CallerNames = NO_NAMES,
     ) -> None:
         self.places = places
+        self.names = names
+        self._told: set[str] = set()
+        self._remarks_due = False
         self._start_env = env
         self.flags = flags
         self._policies = tuple(policies)
@@ -59,7 +77,7 @@ class SessionSettings:
         self.on_change: list[Callable[[str], None]] = []
         """Called after each change with its source. Tools look for changes too, in their threads."""
         self._watch = SettingsWatch(places, flags)
-        nothing = self._watch.empty and not flags.settings and not self._policies
+        nothing = self._watch.empty and not flags.settings and not self._policies and not _has_commands(places)
         settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies)
         self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))
@@ -125,7 +143,7 @@ class SessionSettings:
             self.fresh = False
         else:
             self.look()
-        return self._built or self._build_policy(set())
+        return self._built or self._build_policy()
 
     @property
     def mode(self) -> str:
@@ -174,19 +192,38 @@ class SessionSettings:
         for note in loaded.notes():
             if note not in known:
                 self._on_warning(note)
+        self.check_rules()
         if self._built:
-            self._build_policy({problem.text for problem in self._built.problems})
+            self._build_policy()
         for source in changed:
             for listener in self.on_change:
                 listener(source)
 
-    def _build_policy(self, known_problems: set[str]) -> "Policy":
+    def _build_policy(self) -> "Policy":
         scripts = _scripts(self.loaded, self.places)
-        self._built = policy = settings_policy.build_policy(self.loaded, self.flags, self.places, scripts)
-        for problem in policy.problems:
-            if problem.text not in known_problems:
-                self._on_warning(settings_policy.rule_note(problem, self.loaded.settings))
+        policy = settings_policy.build_policy(self.loaded, self.flags, self.places, scripts, self.names)
+        self._built = policy
+        self._tell(rule_problems.notes_of(policy.problems, self.loaded.settings))
+        if self._remarks_due:
+            self._remarks_due = False
+            self._tell(filter(None, [start_check.remarks_note(policy, self.names)]))
         return policy
+
+    def check_rules(self, *, keep: bool = False) -> None:
+        """Tell what is wrong with rules and hooks, each problem once; `keep` what was found, for the next start."""
+        flags = self.flags
+        given = flags.allowed or flags.ask or flags.disallowed or self.names.matchers
+        if not self.loaded.settings.layers and not given:
+            return
+        found = start_check.check_rules(self.loaded, self.flags, self.places, self.names, keep=keep)
+        self._remarks_due = self._remarks_due or found.new
+        self._tell(found.notes)
+
+    def _tell(self, notes: Iterable[str]) -> None:
+        for note in notes:
+            if note not in self._told:
+                self._told.add(note)
+                self._on_warning(note)
 
 
 def open_settings(
@@ -195,12 +232,19 @@ def open_settings(
     state: Path,
     flags: SettingsFlags,
     on_warning: Callable[[str], None],
+    *,
+    names: CallerNames | None = None,
 ) -> SessionSettings:
-    """The settings of a session in a folder; what a person should know about them is told at once."""
+    """
+    The settings of a folder; what a person should know about them is told at once.
+
+    For a session, `names` are those that its caller brings, and what is found is kept for its next start.
+    """
     places = places_for(cwd, env, state)
     if not flags.managed_policy:
         places = replace(places, policy=())
-    settings = SessionSettings(places, env, flags, on_warning=on_warning)
+    settings = SessionSettings(places, env, flags, on_warning=on_warning, names=names or NO_NAMES)
     for note in (*settings.loaded.notes(), *unknown_features(settings.loaded.settings, settings.loaded.env)):
         on_warning(note)
+    settings.check_rules(keep=names is not None)
     return settings

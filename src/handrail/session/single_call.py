@@ -1,4 +1,9 @@
-"""One governed call, without a model: the same executor, rails and hooks as for a model's call."""
+"""
+One governed call, without a model: the same executor, rails and hooks as for a model's call.
+
+Tools that change a file only change what was read. There is no conversation in which that could have happened, so the
+file is read first, by a call of Read that is governed in the same way.
+"""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,6 +16,8 @@ from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
+from handrail.files.paths import FileKind, resolve
+from handrail.records import record
 from handrail.session.background import end_tasks
 from handrail.session.gate import open_gate
 from handrail.session.hooks import follow_settings, open_hooks
@@ -18,9 +25,18 @@ from handrail.session.redactor import redactor_for
 from handrail.session.services import tool_services
 from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import result_store, state_folder
-from handrail.session.tools import make_catalog
+from handrail.session.tools import make_catalog, whatever_the_input
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
+from handrail.tools.pool import AnyTool
+
+
+@record
+class SingleCall:
+    """How a call ended. `read` is the call of Read before it, if there was one; if that failed, it was the only one."""
+
+    outcome: Outcome
+    read: Outcome | None = None
 
 
 async def call_tool(
@@ -31,7 +47,7 @@ async def call_tool(
     env: Mapping[str, str] | None = None,
     flags: SettingsFlags,
     on_warning: Callable[[str], None],
-) -> Outcome:
+) -> SingleCall:
     """Run one call under the settings of a folder; SettingsError if policy or flags cannot be used."""
     start_env = os.environ if env is None else env
     settings = open_settings(cwd, start_env, state_folder(start_env), flags, on_warning)
@@ -46,8 +62,24 @@ async def call_tool(
     try:
         run = RunContext(cwd, undo=lambda: services().undo)
         async with ToolExecutor(catalog.pool, run, results, rails=rails, activate=catalog.activate) as executor:
+            read: Outcome | None = None
+            if path := _file_to_read(catalog.pool.find(name), raw, cwd, services().home):
+                executor.add(ToolUse("call-0", "Read", {"file_path": path}))
+                read = await anext(executor.rest())
+                if read.result.is_error:
+                    return SingleCall(read, read)
             executor.add(ToolUse("call-1", name, raw))
-            return await anext(executor.rest())
+            return SingleCall(await anext(executor.rest()), read)
     finally:
         await hooks.aclose()
         await end_tasks(services)
+
+
+def _file_to_read(tool: AnyTool | None, raw: Json, cwd: Path, home: str) -> str:
+    """The file that a call would change, if it is there and has to be read before; else empty."""
+    if tool is None or not tool.tracks_files or whatever_the_input(tool.is_read_only) is True:
+        return ""
+    path = raw.get(tool.subject)
+    if not isinstance(path, str) or resolve(path, str(cwd), home).kind is not FileKind.FILE:
+        return ""
+    return path

@@ -3,30 +3,52 @@ Slash commands in prompts: those that are built in, and those that people wrote 
 
     /compact keep the file names    the conversation is summarised
     /deploy staging                 the text of `deploy.md` goes to the model
+    Explain @src/app.py             goes to the model with that file
     What is in /etc?                goes to the model as it is
 
 What is built in goes before what is written down: a folder cannot change what `/clear` means.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeAlias
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Text
-from handrail.conversation.messages import UserMessage
+from handrail.conversation.messages import Attachment, UserMessage
+from handrail.extensions.commands import NAME, CommandFile
+from handrail.hooks.texts import reminder
+from handrail.lazy import lazy
+from handrail.loop.complete_prompt import CompletedPrompt, PromptRefusal
 from handrail.loop.events import SYNTHETIC, BlockComplete, LoopEvent, RunEnded, RunStarted
+from handrail.loop.memory import imports
 from handrail.loop.run import Run
+from handrail.loop.run_hooks import Expansion
 from handrail.loop.state import Move, Why
 from handrail.loop.usage import total_dollars
 from handrail.records import record
 from handrail.session.conversation import Conversation
-from handrail.session.slash_files import CommandFile, expand_command, match_command
+from handrail.session.model_options import named_model
+from handrail.session.models import cost_for
+from handrail.session.session_settings import SessionSettings
 from handrail.session.usage import SessionUsage
+from handrail.tools.abort import AbortSignal
 from handrail.transcripts.writer import new_id
+
+if TYPE_CHECKING:
+    from handrail.session import command_turn
+else:
+    command_turn = lazy("handrail.session.command_turn")  # it runs calls, and loads what decides about them
+
+CALLED = re.compile(rf"/(?P<name>{NAME.pattern})(?:\s+(?P<words>.*))?", re.DOTALL)
 
 
 class CommandSession(Protocol):
     """A session, as far as its slash commands are concerned."""
 
+    id: str
+    settings: SessionSettings
     conversation: Conversation
     usage: SessionUsage
 
@@ -42,25 +64,96 @@ class SlashCommands:
         self._session = session
         self._files = files
 
+        self._take_back: Callable[[], None] = lambda: None
+
     def by_name(self) -> "dict[str, CommandFile | BuiltIn]":
-        """All commands, by name."""
-        return {**self._files, **BUILT_IN}
+        """All commands that people may start, by name."""
+        return {**{name: each for name, each in self._files.items() if each.is_listed}, **BUILT_IN}
 
     async def begin(self, message: UserMessage) -> Run | Iterable[LoopEvent]:
         """What the prompt begins: a run, or the answer of a command that needs no model."""
         conversation = self._session.conversation
         called = match_command(message)
-        command = BUILT_IN.get(called["name"]) if called else None
-        if called is None or command is None:
-            whole, expansion = expand_command(message, self._files)
-            return conversation.run(whole, expansion=expansion)
-        answer = await command.act(self._session, (called["words"] or "").strip(), self.by_name())
-        return answer if isinstance(answer, Run) else _text_events(conversation, message, answer)
+        if called is None:
+            return self._run_prompt(message)
+        if (built_in := BUILT_IN.get(called["name"])) is not None:
+            answer = await built_in.act(self._session, (called["words"] or "").strip(), self.by_name())
+            return answer if isinstance(answer, Run) else _text_events(conversation, message, answer)
+        command = self._files.get(called["name"])
+        if command is None:
+            conversation.state.mailbox.note(self._unknown_note(called["name"]))
+            return self._run_prompt(message)
+        if not command.is_listed:
+            text = f"/{command.name} is not for people: {command.shown} says `user-invocable: false`."
+            return _text_events(conversation, message, text)
+        return self._run_command(command, called, message)
+
+    def end_turn(self) -> None:
+        """Take back the rules of the command whose turn is over."""
+        take_back, self._take_back = self._take_back, lambda: None
+        take_back()
+
+    def _run_prompt(self, message: UserMessage) -> Run:
+        """Work on a prompt as it is, with the files that it names."""
+        conversation = self._session.conversation
+        texts = (block.text for block in message.content if isinstance(block, Text))
+        paths = tuple(dict.fromkeys(path for text in texts for path in imports(text)))
+        if not paths:
+            return conversation.run(message)
+        home = self._session.settings.places.home
+        complete = partial(command_turn.complete_mentions, paths, message, conversation, home)
+        return conversation.run(message, config=replace(conversation.config, complete_prompt=complete))
+
+    def _run_command(self, command: CommandFile, called: re.Match[str], message: UserMessage) -> Run:
+        session, conversation, words = self._session, self._session.conversation, called["words"] or ""
+        folder = str(conversation.state.context.cwd)
+        values = {"PROJECT_DIR": folder, "SESSION_ID": session.id, "EFFORT": conversation.config.options.effort or ""}
+        variables = {f"{maker}_{name}": value for maker in ("CLAUDE", "HANDRAIL") for name, value in values.items()}
+        turn = command_turn.open_turn(command, words, session.settings, variables)
+        shown = turn.text.with_outputs([f"!`{each.line}`" for each in turn.text.commands])
+        whole = replace(message, content=(Text(shown), *message.content[1:]))
+        config = replace(conversation.config, complete_prompt=partial(self._complete, turn, whole))
+        if turn.is_trusted:
+            name = named_model(command.model, config.model_name, session.settings.loaded)
+            if name != config.model_name:
+                config = replace(config, model_name=name, cost=cost_for(name))
+            if command.effort:
+                config = replace(config, options=replace(config.options, effort=command.effort))  # type: ignore[arg-type]  # one of EFFORTS
+        expansion = Expansion(command.name, words, command.file, called[0])
+        return conversation.run(whole, config=config, expansion=expansion)
+
+    async def _complete(
+        self, turn: "command_turn.CommandTurn", message: UserMessage, signal: AbortSignal
+    ) -> CompletedPrompt | PromptRefusal:
+        """The prompt of a command, and its rules until `end_turn`."""
+        session, conversation = self._session, self._session.conversation
+        name, shown = turn.command.name, turn.command.shown
+        wanted = command_turn.turn_rules(turn, session.settings, conversation.tools.names())
+        if wanted.unusable_limits:  # a limit would be lost
+            return PromptRefusal(f"/{name} was not started. {shown}: {'; '.join(wanted.unusable_limits)}.")
+        self.end_turn()
+        if wanted.rules:
+            self._take_back = session.settings.in_force().lend(command_turn.with_turn_rules(wanted.rules))
+        completed = await command_turn.complete_command(turn, message, conversation, session.settings, signal)
+        if wanted.unusable_grants and isinstance(completed, CompletedPrompt):
+            notes = [f"{shown}: allowed-tools: {problem}. It allows nothing." for problem in wanted.unusable_grants]
+            completed = replace(completed, warnings=(*completed.warnings, *notes))
+        return completed
+
+    def _unknown_note(self, name: str) -> Attachment:
+        known = ", ".join(f"/{each}" for each in self.by_name())
+        return Attachment("command", (Text(reminder(f"There is no command /{name}. The commands are: {known}.")),))
+
+
+def match_command(message: UserMessage) -> re.Match[str] | None:
+    """The `name` and the `words` of a command at the beginning of a message, if it begins with one."""
+    first = message.content[0] if message.content else None
+    return CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
 
 
 def _text_events(conversation: Conversation, message: UserMessage, text: str) -> tuple[LoopEvent, ...]:
     """What readers expect of a prompt, for words that no model said."""
-    names = tuple(tool.name for tool in conversation.tools.active)
+    names = tuple(tool.name for tool in conversation.tools.listed)
     state = conversation.state
     return (
         RunStarted(message, conversation.config.model_name, names, state.context.cwd, state.chain),

@@ -23,6 +23,7 @@ from handrail.transcripts.log import Mirror
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from handrail.dispatch.approval.question import Handler
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.dispatch.gate import Gate
     from handrail.dispatch.schedule import Scheduling
@@ -84,11 +85,16 @@ class SessionSpec:
     slash_commands: bool = True
     auto_compact: bool | None = None
     """None = as the settings say."""
+    keep_files: bool = True
+    """Whether the audit log, big results and output are kept in the state folder. False: what a run needs lies in a
+    temporary folder that goes with the session, and there is no audit log. File changes can be undone in any case."""
     interactive: bool = False
     debug: bool = False
     verbose: bool = False
     record: Path | None = None
     replay: Path | None = None
+    replay_match: str = "conversation"
+    """How much of a request must be as it was recorded: exact, conversation or loose."""
 
 
 def print_warning(text: str) -> None:
@@ -101,14 +107,15 @@ class SessionHost:
     """
     The living things that the program around a session brings.
 
-    `can_use_tool` is asked about what the rules leave open. `hooks` are functions by event, or hooks that were made
-    already. `mcp_transport` reaches MCP servers that live in the program. `mirror` gets every record of the transcript.
-    `model` is asked in the place of the one that the specification names. `gate` and `scheduling` take the place of
-    those that the settings make.
+    `can_use_tool`, or the `handler` of a front end, is asked about what the rules leave open. `hooks` are functions by
+    event, or hooks that were made already. `mcp_transport` reaches MCP servers that live in the program. `mirror` gets
+    every record of the transcript. `model` is asked in the place of the one that the specification names. `gate` and
+    `scheduling` take the place of those that the settings make.
     """
 
     on_warning: Callable[[str], None] = print_warning
     can_use_tool: "CanUseTool | None" = None
+    handler: "Handler | None" = None
     hooks: "Mapping[str, Sequence[HookCallback]] | Hooks" = field(default_factory=dict)
     mcp_transport: "Carry | None" = None
     mirror: Mirror | None = None

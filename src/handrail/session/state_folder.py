@@ -48,7 +48,20 @@ def session_store(
     """Where this person's sessions are kept; without a redactor, the secrets of the environment are taken out."""
     state = state_folder(variables)
     elsewhere = (undo_folder(variables), *(state / name for name in RUN_FOLDERS))
-    return TranscriptStore(state / "sessions", redactor or build_redactor(variables), durability, elsewhere, mirror)
+    return TranscriptStore(
+        state / "sessions",
+        redactor or build_redactor(variables),
+        durability,
+        elsewhere,
+        mirror,
+        copies=sdk_folder(variables),
+    )
+
+
+def sdk_folder(variables: Mapping[str, str]) -> Path:
+    """Where the SDK looks for sessions. Of ours only copies lie there."""
+    home = Path(variables.get("HOME") or Path.home())
+    return Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
 
 
 def undo_folder(variables: Mapping[str, str]) -> Path:

@@ -7,19 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from handrail.agents.definitions import BUILT_IN, AgentDefinition, parse_file, parse_json
+from handrail.agents.definitions import BUILT_IN, AgentDefinition, parse_definition, parse_json, unused_fields
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Chain
 from handrail.conversation.stream import MessageStart, Usage, UsageUpdate
+from handrail.extensions.definition_files import DefinitionFile, read_definitions
+from handrail.extensions.places import SOURCES, ConfigFolder, config_folders
 from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
+from handrail.session.model_options import named_model
 from handrail.session.models import model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
-from handrail.session.slash_files import MAX_FILE, SOURCES, folders_for, reaches_out
 from handrail.session.tools import only_reads
 from handrail.tools.context import AgentIdentity, AgentType, ToolContext
 from handrail.tools.delegation import AgentNews, AgentReport, AgentTask
@@ -30,9 +32,6 @@ from handrail.transcripts.store import OpenTranscript
 OpenBeside: TypeAlias = Callable[[str], OpenTranscript | None]
 """Opens the transcript of a sub-agent, by its id; None = its words are not kept."""
 
-ALIASES = frozenset({"sonnet", "opus", "haiku", "fable", "inherit"})
-"""Names of one vendor's families: here they mean the model of the caller."""
-
 
 def find_agents(
     cwd: Path, env: Mapping[str, str], given: Mapping[str, Any], sources: Collection[str] = SOURCES
@@ -41,33 +40,29 @@ def find_agents(
     found: dict[str, AgentDefinition] = {}
     problems: list[str] = []
     candidates = [parse_json(name, value, "--agents") for name, value in given.items()]
-    for each in (*candidates, *_files(folders_for("agents", cwd, env, sources), cwd), *BUILT_IN):
+    for each in (*candidates, *_files(config_folders(cwd, env, sources)), *BUILT_IN):
         if isinstance(each, str):
             problems.append(each)
         else:
             found.setdefault(each.name, each)
+    for agent in found.values():
+        if wrong := agent.misspelt_limits() if agent.disallowed else {}:
+            names, tools = ", ".join(map(repr, dict.fromkeys(wrong.values()))), ", ".join(wrong)
+            problems.append(
+                f"{agent.source}: the agent {agent.name!r} disallows {names}, which is no tool; it has no {tools}"
+            )
     return found, problems
 
 
-def _files(folders: Iterable[Path], cwd: Path) -> Iterator[AgentDefinition | str]:
+def _files(folders: Iterable[ConfigFolder]) -> Iterator[AgentDefinition | str]:
     for folder in folders:
-        try:
-            paths = sorted(folder.glob("*.md"))
-        except OSError:
-            continue
-        for path in paths:
-            try:
-                if not path.is_file():  # a pipe would be waited for
-                    yield f"{path}: it is not a regular file"
-                    continue
-                if path.is_relative_to(cwd) and reaches_out(path, cwd):
-                    yield f"{path}: it leads out of the project, or to what may hold secrets, and is not read"
-                    continue
-                text = path.read_text("utf-8", "replace") if path.stat().st_size <= MAX_FILE else ""
-            except OSError as error:
-                yield f"{path}: {error.strerror}"
+        for file in read_definitions(folder, "agents"):
+            if not isinstance(file, DefinitionFile):
+                yield str(file)
                 continue
-            yield parse_file(text, str(path))
+            yield parse_definition(file.content, str(file.path))
+            if fields := unused_fields(file.content):
+                yield f"{file.shown}: no effect yet: {', '.join(fields)}"
 
 
 class Subagents:
@@ -160,7 +155,9 @@ class Subagents:
         transcript: OpenTranscript | None,
     ) -> Conversation:
         chosen = self._parts.model.chosen
-        name = next((name for name in (task.model, definition.model) if name and name not in ALIASES), chosen.name)
+        loaded = self._parts.settings.loaded
+        wanted = task.model or definition.model or loaded.env.get("CLAUDE_CODE_SUBAGENT_MODEL", "")
+        name = named_model(wanted, chosen.name, loaded)
         offered = frozenset(ctx.options.tools())
 
         spec = ConversationSpec(

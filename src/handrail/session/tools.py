@@ -79,7 +79,7 @@ def only_reads(name: str) -> bool:
     return load is not None and whatever_the_input(load_tool(load()).is_read_only) is True
 
 
-def deferral_of(env: Mapping[str, str]) -> Deferral:
+def deferral_of(env: Mapping[str, str], otherwise: Deferral = Deferral(mode="on")) -> Deferral:  # noqa: B008  # frozen
     """Which definitions wait until they are searched for, as ENABLE_TOOL_SEARCH says; by default all that may."""
     wish, _, share = env.get("ENABLE_TOOL_SEARCH", "").partition(":")
     match wish:
@@ -87,6 +87,8 @@ def deferral_of(env: Mapping[str, str]) -> Deferral:
             return Deferral(mode="off")
         case "auto":
             return Deferral(share=int(share) / 100) if share.isdecimal() else Deferral()
+        case "":
+            return otherwise
         case _:
             return Deferral(mode="on")
 
@@ -101,9 +103,11 @@ def builtin_names() -> frozenset[str]:
     return frozenset(builtin_loaders({})) - {"ToolSearch"}
 
 
-def builtin_loaders(variables: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
+def builtin_loaders(
+    variables: Mapping[str, str], services: Callable[[], ToolServices] | None = None
+) -> dict[str, Callable[[], Any]]:
     """Name -> how to make the built-in tool. Nothing is loaded before it is made."""
-    entries = base_tools(_no_catalog, lambda: session_services.default_services(variables))
+    entries = base_tools(_no_catalog, services or (lambda: session_services.default_services(variables)))
     return {entry.name: entry.load for entry in entries}
 
 

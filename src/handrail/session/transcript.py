@@ -7,6 +7,7 @@ from typing import Any
 
 from handrail.errors import SessionError
 from handrail.records import record
+from handrail.session.state_folder import sdk_folder
 from handrail.transcripts.log import BrokenLine, read
 from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.store import ID, OpenTranscript, TranscriptStore, folder_name, read_transcript
@@ -29,6 +30,8 @@ class TranscriptOptions:
     name: str = ""
     mirrored: bool = False
     """The program around us keeps sessions as well, and may have brought this one."""
+    copied: bool = False
+    """The SDK drives us: its own functions look for sessions in a folder that is not ours."""
 
 
 def open_transcript(
@@ -55,9 +58,8 @@ def open_transcript(
 
 
 def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
-    """Where other programs keep a folder's sessions; nothing is written there, only named in lines of the mirror."""
-    home = Path(env.get("HOME") or Path.home())
-    return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects" / folder_name(os.path.realpath(cwd))
+    """Where the SDK looks for a folder's sessions."""
+    return sdk_folder(env) / folder_name(os.path.realpath(cwd))
 
 
 def _find_imported(wish: TranscriptOptions, cwd: Path, env: Mapping[str, str]) -> Path | None:
@@ -78,7 +80,10 @@ def _check_place(path: Path, wish: TranscriptOptions) -> None:
             dropped.append(str(line.get("uuid")))
         reached = reached or line.get("uuid") == wish.upto
     if not reached:
-        raise SessionError(f"There is no message {wish.upto!r} in the session {path.stem!r} to go on from.")
+        raise SessionError(
+            f"There is no message {wish.upto!r} in the session {path.stem!r} to go on from. `handrail sessions export` "
+            "shows the ids of its messages."
+        )
     if wish.dropped and dropped != [wish.dropped]:
         raise SessionError(
             f"Resume rejected by --resume-drops-turn: after {wish.upto!r} come the prompts {dropped}, "

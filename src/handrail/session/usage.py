@@ -1,19 +1,20 @@
 """What a session has used so far, and how full the window of its model is."""
 
+from collections.abc import Callable
 from typing import Any
 
 from handrail.loop.compaction.stubs import estimate
 from handrail.loop.events import Compacted, LoopEvent, MessageComplete, RunEnded
 from handrail.loop.usage import ModelUsage
-from handrail.loop.windows import window_of
 from handrail.session.conversation import Conversation
 
 
 class SessionUsage:
     """Counts what the events of a conversation tell."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, window: Callable[[str], int]) -> None:
         self._conversation = conversation
+        self._window = window
         self.tokens = 0
         """What the newest request and its answer filled of the window."""
         self.spent: dict[str, ModelUsage] = {}
@@ -34,7 +35,7 @@ class SessionUsage:
     def window(self) -> dict[str, Any]:
         """How full the model's window is, in the form that programs know."""
         model = self._conversation.config.model_name
-        size = window_of(model)
+        size = self._window(model)
         tokens = self.tokens or estimate(self._conversation.messages)  # nothing was asked of a resumed one yet
         return {
             "categories": [

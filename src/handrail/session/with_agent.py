@@ -6,8 +6,9 @@ from dataclasses import replace
 from handrail.agents.definitions import NOT_FOR_SUBAGENTS, AgentDefinition
 from handrail.errors import HandrailError
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
+from handrail.providers.model_aliases import is_relative
 from handrail.session.spec import SessionSpec
-from handrail.session.subagents import ALIASES, find_agents
+from handrail.session.subagents import find_agents
 from handrail.session.tools import builtin_names
 from handrail.tools.context import AgentIdentity
 from handrail.tools.pool import NO_DEFERRAL
@@ -37,7 +38,7 @@ def with_agent(spec: SessionSpec, agent: AgentDefinition) -> SessionSpec:
         spec,
         # programs give an empty prompt when they want none of their own
         prompt=replace(spec.prompt, system=spec.prompt.system or agent.prompt),
-        model=replace(spec.model, model=spec.model.model or ("" if agent.model in ALIASES else agent.model)),
+        model=replace(spec.model, model=spec.model.model or ("" if is_relative(agent.model) else agent.model)),
         flags=replace(spec.flags, disallowed=(*spec.flags.disallowed, *denied_tools(agent))),
         limits=replace(spec.limits, turns=min(turns, default=None)),
         identity=AgentIdentity(type=agent.name, mode=agent.mode),

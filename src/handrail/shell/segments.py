@@ -402,7 +402,9 @@ def redirect(operator: str, target: Word) -> list[Effect]:
     if text is not None and text.startswith(SOCKETS):
         return [Effect(Does.NETWORK, target, "opens a connection")]
     if not target.single:
-        return [Effect(Does.UNKNOWN, target, "the target of the redirection is not one known word")]
+        opened = Does.READS if operator == "<" else Does.WRITES
+        unknown = Effect(Does.UNKNOWN, target, "the target of the redirection is not one known word")
+        return [unknown, Effect(opened, target, "opened by redirection")]
     if operator == "<":
         return [Effect(Does.READS, target, "read by redirection")]
     if text in FREE_TARGETS and operator in (">", ">>", "&>", "&>>", ">|", ">&"):

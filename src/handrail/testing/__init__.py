@@ -12,20 +12,25 @@ if TYPE_CHECKING:
     from handrail.testing.clock import VirtualTimeLoop, run_virtual
     from handrail.testing.gated import GatedTool
     from handrail.testing.model import ScriptedModel, gate, pause, say, use
+    from handrail.testing.single_call import CallRules, call, call_sync
 
 _HOME = {
     "approver": ("FixedApprover",),
     "clock": ("VirtualTimeLoop", "run_virtual"),
     "gated": ("GatedTool",),
     "model": ("ScriptedModel", "gate", "pause", "say", "use"),
+    "single_call": ("CallRules", "call", "call_sync"),
 }
 _MODULE_OF = {name: f"handrail.testing.{module}" for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "CallRules",
     "FixedApprover",
     "GatedTool",
     "ScriptedModel",
     "VirtualTimeLoop",
+    "call",
+    "call_sync",
     "gate",
     "pause",
     "run_virtual",

@@ -12,6 +12,8 @@ from handrail.providers.cassette.replay import Replayer
 from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.providers.client import Provider
 
+DEFAULT = "conversation"
+
 
 class TestCassette:
     """
@@ -21,6 +23,7 @@ class TestCassette:
     """
 
     __test__ = False  # it is not a test, whatever its name says
+    is_tape = True
 
     def __init__(
         self,
@@ -30,22 +33,28 @@ class TestCassette:
         places: Mapping[str, Path],
         secrets: Iterable[str] = (),
         volatile: Iterable[str] = (),
+        match: str = DEFAULT,
     ) -> None:
         normalizer = session_normalizer(Path.cwd(), os.environ, secrets=secrets, volatile=volatile, places=places)
         self.path = path
         self.recording = recording
+        self.changes: list[str] = []
+        """What has changed since the recording, as far as that is not compared."""
+        self._match = match
         self._tape: Recorder | Replayer
         if recording:
             path.parent.mkdir(parents=True, exist_ok=True)
             # a kept connection could outlive the event loop of its test
             self._tape = Recorder(HttpClient(os.environ, keep_alive=False), path, normalizer)
         else:
-            self._tape = open_replayer(path, normalizer)
+            self._tape = open_replayer(path, normalizer, match=match, on_warning=self.changes.append)
 
     @property
-    def flags(self) -> tuple[str, str]:
+    def flags(self) -> tuple[str, ...]:
         """For a `handrail` that the test starts: record to, or replay from, the same file."""
-        return ("--record" if self.recording else "--replay", str(self.path))
+        if self.recording:
+            return ("--record", str(self.path))
+        return ("--replay", str(self.path), *(("--replay-match", self._match) if self._match != DEFAULT else ()))
 
     @property
     def misses(self) -> list[str]:

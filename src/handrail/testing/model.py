@@ -32,7 +32,7 @@ def say(text: str) -> Text:
     return Text(text)
 
 
-def use(call_id: str, name: str, **values: object) -> ToolUse:
+def use(call_id: str, name: str, /, **values: object) -> ToolUse:
     """The model asks for a tool."""
     return ToolUse(call_id, name, values)
 

@@ -8,6 +8,7 @@ Only pytest and a small helper are imported here; the rest comes with the first 
 """
 
 import re
+import warnings
 from collections.abc import Generator, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +25,7 @@ else:
 
 RECORD = "--handrail-record"
 LONGEST_NAME = 100
+MATCH = "conversation"
 FAILED = pytest.StashKey[bool]()
 
 
@@ -34,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini("handrail_secrets", "regular expressions of what no cassette may hold", "linelist", default=[])
     parser.addini("handrail_volatile", "regular expressions of what changes from run to run", "linelist", default=[])
+    parser.addini("handrail_match", "what of a request must be as recorded: exact, conversation, loose", default=MATCH)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marker by which one test says how its requests are compared."""
+    config.addinivalue_line("markers", "cassette(match): how requests are compared: exact, conversation or loose")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -54,10 +62,16 @@ def cassette(request: pytest.FixtureRequest) -> "Iterator[cassettes.TestCassette
     if not recording and not path.exists():
         pytest.fail(f"There is no cassette {path} yet. Record it: {_command(request)}", pytrace=False)
     secrets, volatile = config.getini("handrail_secrets"), config.getini("handrail_volatile")
-    tape = cassettes.TestCassette(path, recording=recording, places=places, secrets=secrets, volatile=volatile)
+    mark = request.node.get_closest_marker("cassette")
+    match = (mark.kwargs.get("match") if mark else None) or config.getini("handrail_match")
+    tape = cassettes.TestCassette(
+        path, recording=recording, places=places, secrets=secrets, volatile=volatile, match=match
+    )
     yield tape
     failed = request.node.stash.get(FAILED, False)
     tape.end(keep=not failed)
+    for change in tape.changes:
+        warnings.warn(f"{change} To record: {_command(request)}", UserWarning, stacklevel=1)
     if tape.misses and not failed:
         pytest.fail(f"{tape.misses[0]}\nTo record: {_command(request)}", pytrace=False)
 

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from handrail.conversation.context import LOADABLE_TOOLS
 from handrail.errors import ToolDefinitionError
-from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, with_activated
+from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, obstacle, with_activated
 from handrail.tools.search import Searchable, SearchIndex
 from handrail.tools.tool import PLAIN_VIEW, Tool
 
@@ -26,6 +27,16 @@ class Catalog:
         if self._pool is None:
             self._pool = assemble(self._ingredients)
         return self._pool
+
+    def left_out(self) -> dict[str, str]:
+        """The tools of the table that the pool does not have, each with the reason."""
+        pool, disabled = self.pool, {tool.name for tool in self.pool.disabled}
+        missing = [entry for entry in self._ingredients.entries if pool.find_listed(entry.name) is None]
+        return {
+            entry.name: obstacle(entry, self._ingredients)
+            or ("it cannot be used now" if entry.name in disabled else "no tool waits to be searched for")
+            for entry in missing
+        }
 
     def refresh(self, *, mcp: tuple[AnyTool, ...] | None = None) -> Pool:
         """
@@ -52,7 +63,7 @@ class Catalog:
         taken = set(self.pool.names())
         for tool in tools:
             if not isinstance(tool, Tool):
-                raise ToolDefinitionError(f"{tool!r} is no tool.")
+                raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
             if names := taken.intersection((tool.name, *tool.aliases)):
                 raise ToolDefinitionError(f"there is a tool {names.pop()!r} already. Give the new one another name.")
             taken.add(tool.name)
@@ -104,7 +115,7 @@ def announcement(pool: Pool) -> str:
     """
     if not pool.deferred:
         return ""
-    return f"More tools can be loaded with {SEARCH_TOOL} before they are used:\n" + "\n".join(_lines(pool))
+    return f"{LOADABLE_TOOLS}{SEARCH_TOOL} before they are used:\n" + "\n".join(_lines(pool))
 
 
 def _lines(pool: Pool) -> list[str]:

@@ -156,10 +156,14 @@ class RunContext:
 MayUse: TypeAlias = Callable[[ToolUse, RunContext], Awaitable[Decision]]
 
 
+def _forget(_text: str) -> None:
+    """For a context whose call no one stops."""
+
+
 class ToolContext:
     """What one call gets besides its input."""
 
-    __slots__ = ("_may_use", "_permissions", "abort", "decision", "progress", "run", "use")
+    __slots__ = ("_may_use", "_permissions", "abort", "decision", "leave", "progress", "run", "use")
 
     def __init__(
         self,
@@ -169,6 +173,7 @@ class ToolContext:
         progress: ProgressCallback,
         may_use: MayUse,
         *,
+        leave: Callable[[str], None] = _forget,
         decision: Decision | None = None,
         permissions: PermissionSnapshot | None = None,
     ) -> None:
@@ -176,6 +181,8 @@ class ToolContext:
         self.use = use
         self.abort = abort
         self.progress = progress
+        self.leave = leave
+        """Leaves a text of a call that is about to be stopped, such as its output so far; the result then holds it."""
         self._may_use = may_use
         self.decision = decision
         """Why the call may run; None until that is decided."""
@@ -196,6 +203,7 @@ class ToolContext:
             self.abort,
             progress or self.progress,
             self._may_use,
+            leave=self.leave,
             decision=decision or self.decision,
             permissions=permissions or self._permissions,
         )

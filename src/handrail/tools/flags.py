@@ -11,6 +11,7 @@ from handrail.tools.access import FAILED, Access
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import PromptView
+from handrail.tools.wording import missing_field
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +97,17 @@ def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
     except Exception as error:
         log.exception("%s could not parse its input", tool.name)
         return None, InputError((f"It could not be checked: {type(error).__name__}: {error}.",))
+
+
+def input_problems(tool: AnyTool, raw: Json) -> tuple[str, ...]:
+    """What is wrong with the input of a call that is not made: it may lack fields that do not say what it is about."""
+    error = parse(tool, raw)[1]
+    if error is None:
+        return ()
+    problems = error.problems if isinstance(error, InputError) else (str(error),)
+    required = tool.input_schema.get("required", ()) if raw else ()
+    optional = {missing_field([name]) for name in required if name != tool.subject}
+    return tuple(problem for problem in problems if problem not in optional)
 
 
 def abort(signal: AbortSignal, reason: AbortReason) -> None:

@@ -240,7 +240,9 @@ def _touch_parameters(flags: FunctionFlags, name: str, model: type[BaseModel]) -
     found = {kind: (names,) if isinstance(names, str) else tuple(names or ()) for kind, names in given.items()}
     for kind, names in {**found, "subject": filter(None, [flags.get("subject")])}.items():
         if unknown := next((each for each in names if each not in fields), None):
-            raise ToolDefinitionError(f"{name}: {kind} names {unknown!r}, which is no parameter of the function.")
+            raise ToolDefinitionError(
+                f"{name}: {kind} names {unknown!r}, which is no parameter of the function. Name one of its parameters."
+            )
     for kind, parameters in found.items():
         for each in parameters:
             hint = fields[each].annotation

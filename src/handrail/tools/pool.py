@@ -49,6 +49,8 @@ class ToolEntry:
     when: Callable[[Environment], bool] = lambda _environment: True
     simple: bool = False
     """Part of the small set of simple mode."""
+    needs: str = ""
+    """What `when` looks for, in words."""
 
 
 @record
@@ -56,6 +58,7 @@ class Deferral:
     """
     When definitions are deferred until the model searches for them.
 
+    Those of MCP servers, the caller's own tools and rarely used built-in ones can wait, unless they are `always_load`.
     `auto` defers once more than `count` tools could wait, or once their definitions take more than `share` of a
     context of `context_chars`; `on` always defers, `off` never.
     """
@@ -199,13 +202,15 @@ class Ingredients:
 
 def assemble(what: Ingredients) -> Pool:
     """The only way to make a pool: features, conditions, simple mode, deny rules, enabled, unique, sorted, deferred."""
-    listed = [_load(entry) for entry in what.entries if _is_wanted(entry, what)]
+    listed = [_load(entry) for entry in what.entries if not obstacle(entry, what)]
     disabled: list[ListedTool] = []
     own = _choose((*listed, *what.custom), what, frozenset(), disabled)
     mcp = _choose(what.mcp, what, {name for tool in own for name in (tool.name, *tool.aliases)}, disabled)
-    if what.deferral.mode != "off" and not any(map(_can_wait, (*own, *mcp))):
+    callers = frozenset(tool.name for tool in what.custom).difference(tool.name for tool in listed)
+    held = _held_back(own, mcp, callers, what)
+    searches = held or SEARCH_TOOL in what.shown or any(_can_wait(tool, callers) for tool in mcp)
+    if what.deferral.mode != "off" and not searches:
         own = [tool for tool in own if tool.name != SEARCH_TOOL]  # there is nothing to search for
-    held = _held_back(own, mcp, what)
     own, mcp = sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME)
     return Pool(own, mcp, held=held, appended=what.appended, late=what.late, disabled=tuple(disabled))
 
@@ -215,15 +220,18 @@ def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
     return replace(what, appended=tuple(dict.fromkeys((*what.appended, *names))))
 
 
-def _is_wanted(entry: ToolEntry, what: Ingredients) -> bool:
+def obstacle(entry: ToolEntry, what: Ingredients) -> str:
+    """Why the tool of an entry is not part of a pool, before it is asked itself; empty if it may be."""
     environment = what.environment
-    return (
-        (not entry.feature or entry.feature in environment.features)
-        and (entry.simple or not environment.simple)
-        and (entry.name != SEARCH_TOOL or what.deferral.mode != "off")
-        and entry.when(environment)
-        and not what.denied(entry.name, None)
-    )
+    if entry.feature and entry.feature not in environment.features:
+        return f"the feature {entry.feature!r} is off"
+    if environment.simple and not entry.simple:
+        return "simple mode has few tools only"
+    if entry.name == SEARCH_TOOL and what.deferral.mode == "off":
+        return "all definitions are sent, so there is nothing to search for"
+    if not entry.when(environment):
+        return f"it needs {entry.needs}" if entry.needs else "this run has no use for it"
+    return "a deny rule takes it away" if what.denied(entry.name, None) else ""
 
 
 def _load(entry: ToolEntry) -> ListedTool:
@@ -254,12 +262,14 @@ def _choose(
     return list(kept.values())
 
 
-def _held_back(own: Sequence[ListedTool], mcp: Sequence[ListedTool], what: Ingredients) -> frozenset[str]:
+def _held_back(
+    own: Sequence[ListedTool], mcp: Sequence[ListedTool], callers: frozenset[str], what: Ingredients
+) -> frozenset[str]:
     deferral = what.deferral
     if deferral.mode == "off" or all(tool.name != SEARCH_TOOL for tool in own):
         return frozenset()
     sent = what.sent | what.late
-    waiting = [tool for tool in (*own, *mcp) if tool.name not in sent and _can_wait(tool)]
+    waiting = [tool for tool in (*own, *mcp) if tool.name not in sent and _can_wait(tool, callers)]
     names = frozenset(tool.name for tool in waiting)
     if deferral.mode == "on" or len(waiting) > deferral.count:
         return names
@@ -267,6 +277,7 @@ def _held_back(own: Sequence[ListedTool], mcp: Sequence[ListedTool], what: Ingre
     return names if size > deferral.share * deferral.context_chars else frozenset()
 
 
-def _can_wait(tool: ListedTool) -> bool:
-    """Whether the definition may be deferred: the tool says so, or it comes from a server."""
-    return (tool.should_defer or tool.mcp is not None) and not tool.always_load and tool.name != SEARCH_TOOL
+def _can_wait(tool: ListedTool, callers: frozenset[str]) -> bool:
+    """Whether the definition may be deferred: the tool says so, or it comes from a server or is one of the caller's."""
+    may = tool.should_defer or tool.mcp is not None or tool.name in callers
+    return may and not tool.always_load and tool.name != SEARCH_TOOL

@@ -16,7 +16,7 @@ from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
 from handrail.tools.tool import Tool, check_name
 from handrail.tools.untrusted_schema import branches, effort, flatten, trouble
-from handrail.tools.wording import brief_repr, cut, first_line, limit_problems, unexpected_field, where
+from handrail.tools.wording import brief_repr, cut, first_line, limit_problems, missing_field, unexpected_field, where
 
 MAX_BACKTRACKING = 100_000  # a pattern that needs more is hostile or broken; the field then counts as wrong
 MAX_SCHEMA_BYTES = 200_000
@@ -46,11 +46,13 @@ class RawTool(Tool[Json], ABC):
             self._written = to_json(schema)  # ten thousand schemas wait as bytes better than as dicts
             original = from_json(self._written)
         except ValueError as error:
-            raise ToolDefinitionError(f"The input schema of {name!r} is no JSON: {first_line(error)}.") from error
+            raise ToolDefinitionError(
+                f"The input schema of {name!r} is no JSON: {first_line(error)}. Use plain JSON values."
+            ) from error
         if len(self._written) > MAX_SCHEMA_BYTES:
             raise ToolDefinitionError(
                 f"The input schema of {name!r} has {len(self._written):,} bytes; "
-                f"at most {MAX_SCHEMA_BYTES:,} go to a model."
+                f"at most {MAX_SCHEMA_BYTES:,} go to a model. Shorten it."
             )
         self.schema_json = to_json(flatten(original))
 
@@ -70,7 +72,7 @@ class RawTool(Tool[Json], ABC):
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
         if reason := trouble(self._original, MAX_UNFOLDED):
-            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.")
+            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}. Correct it.")
         try:
             return jsonschema_rs.validator_for(
                 self._original,
@@ -79,7 +81,9 @@ class RawTool(Tool[Json], ABC):
             )
         except ValueError as error:
             reason = cut(first_line(error), 500)
-            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.") from error
+            raise ToolDefinitionError(
+                f"The input schema of {self.name!r} cannot be used: {reason}. Correct it."
+            ) from error
 
     def parse(self, raw: Json) -> Json:
         errors = self._errors(raw)
@@ -168,7 +172,7 @@ def _sentences(errors: Iterable[Error], schema: Json) -> Iterable[str]:
         path = [str(part) for part in error.instance_path]
         match error.kind:
             case Kind.Required(property=name):
-                yield f"The required field {'.'.join([*path, name])!r} is missing."
+                yield missing_field([*path, name])
             case Kind.AdditionalProperties(unexpected=names) | Kind.UnevaluatedProperties(unexpected=names):
                 for name in names:
                     yield unexpected_field([*path, name], () if path else schema.get("properties", ()))

@@ -1,5 +1,6 @@
 """CallRequest: one call that wants to run, with what its tool declares about the input."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
@@ -14,13 +15,15 @@ from handrail.tools.pool import AnyTool
 class CallRequest:
     """One call that wants to run: the tool, its checked input, and what the tool declares about that input."""
 
-    __slots__ = ("access", "args", "ctx", "policy", "read_only", "tool", "use")
+    __slots__ = ("access", "args", "before_question", "ctx", "policy", "read_only", "tool", "use")
 
     def __init__(
         self, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext, *, read_only: bool, access: Access
     ) -> None:
         self.policy: PermissionSnapshot | None = None
         """What the gate decided on; None = it has no policy."""
+        self.before_question: Callable[[], Awaitable[None]] = _ask_at_once
+        """To be awaited before the user is asked about the call."""
         self.use = use
         self.tool = tool
         self.args = args
@@ -55,6 +58,10 @@ class CallRequest:
     def summary(self) -> str:
         """The call in short."""
         return short(self.tool, self.args)
+
+
+async def _ask_at_once() -> None:
+    """For a call that is not part of an answer that still arrives."""
 
 
 async def _no_other_tool(_use: ToolUse, _run: RunContext) -> Decision:

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.wording import brief_repr, first_line, limit_problems, unexpected_field, where
+from handrail.tools.wording import brief_repr, first_line, limit_problems, missing_field, unexpected_field, where
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -38,11 +38,15 @@ def model_schema(model: type[BaseModel]) -> dict[str, Any]:
     try:
         schema: dict[str, Any] = _without_titles(model.model_json_schema())
     except PydanticUserError as error:
-        raise ToolDefinitionError(f"{model.__name__} cannot be described to a model: {first_line(error)}") from error
+        raise ToolDefinitionError(
+            f"{model.__name__} cannot be described to a model: {first_line(error)}. Use plain types."
+        ) from error
     if "$ref" in schema:  # a model that refers to itself
         schema = schema["$defs"][schema.pop("$ref").rpartition("/")[2]] | schema
     if schema.get("type") != "object":
-        raise ToolDefinitionError(f"{model.__name__} describes {schema.get('type')!r}. An input must be an object.")
+        raise ToolDefinitionError(
+            f"{model.__name__} describes {schema.get('type')!r}. An input must be an object: give a model with fields."
+        )
     schema.pop("description", None)
     schema.setdefault("properties", {})
     schema.setdefault("additionalProperties", False)
@@ -92,7 +96,7 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Ite
         missing = problem["type"] == "missing"
         path = _path(problem["loc"], raw, missing=missing)
         if missing:
-            yield f"The required field {'.'.join(path)!r} is missing."
+            yield missing_field(path)
         elif problem["type"] == "extra_forbidden":
             yield unexpected_field(path, known if len(path) == 1 else ())
         else:

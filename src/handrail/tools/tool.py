@@ -137,7 +137,7 @@ class Tool(ToolDisplay[In], ABC):
     def summary(self, args: In) -> str:
         """A short form of one call for messages, for example `Read(src/app.py)`."""
         values = args if isinstance(args, Mapping) else getattr(args, "__dict__", {})
-        first = next(iter(values.values()), "")
+        first = next((value for value in values.values() if value is not None), "")
         return f"{self.name}({brief_repr(first, 60)})" if first != "" else self.name
 
     def classifier_text(self, args: In) -> str:
@@ -210,6 +210,10 @@ class Tool(ToolDisplay[In], ABC):
         elif not blocks:
             blocks = (Text("" if output.data is None else json_text(output.data)),)
         return tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
+
+    def output_from_data(self, data: Json) -> Output:
+        """The output for data that a hook put in the place of a call's own; it may lack fields. By default as JSON."""
+        return Output(text=json_text(data), data=data)
 
     def result_card(self, output: Output, progress: Sequence[Progress]) -> Card:
         """The finished call: by default the card of the output, else what the model gets."""

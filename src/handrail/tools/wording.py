@@ -1,7 +1,7 @@
 """Sentences about wrong inputs that a model can act on, and values shortened for messages."""
 
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from handrail.lazy import lazy
@@ -27,6 +27,11 @@ def unexpected_field(path: Sequence[str], known: Iterable[str]) -> str:
     if not hint and 0 < len(names) <= MAX_KNOWN:
         hint = f" Known fields: {', '.join(names)}."
     return f"{where(path)} is unexpected.{hint or ' Leave it out.'}"
+
+
+def missing_field(path: Sequence[str]) -> str:
+    """The sentence about a required field that is not there."""
+    return f"The required field {'.'.join(path)!r} is missing."
 
 
 def limit_problems(sentences: Iterable[str]) -> tuple[str, ...]:
@@ -58,6 +63,23 @@ def cut(text: str, limit: int) -> str:
 def first_line(error: Exception) -> str:
     """The first line of a library's error message."""
     return str(error).partition("\n")[0]
+
+
+def how_to_read(tools: Collection[str]) -> str:
+    """How the model gets at the rest of a text in a file, with the tools that it has. Empty `tools` = not known."""
+    known = tools or ("Read", "Grep")
+    match "Read" in known, "Grep" in known, "Bash" in known:
+        case True, True, _:
+            way = "Read with offset and limit, or Grep,"
+        case True, False, _:
+            way = "Read with offset and limit"
+        case False, True, _:
+            way = "Grep"
+        case False, False, True:
+            way = "Bash (sed -n, for example)"
+        case _:
+            return "None of your tools can read it, so ask for less at once."
+    return f"Use {way} for the part you need."
 
 
 def several(number: int, noun: str) -> str:

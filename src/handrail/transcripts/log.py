@@ -23,6 +23,7 @@ Durability: TypeAlias = Literal["process", "power"]
 Mirror: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
 """Called with each record after it is written to a file."""
 
+CHOOSE = "Resume it, fork it, or choose another id."
 VERSION = 1
 OWN = "handrail"
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
@@ -31,6 +32,8 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 class Log:
     """
     One transcript file, locked by this process and readable by its owner alone.
+
+    A new one comes with its first record: a session in which nothing is said leaves no file.
 
     `durability`: with "process" a record survives kill -9 of this program; with "power" also a power failure.
 
@@ -42,10 +45,15 @@ class Log:
         self.path = path
         self._mirror = mirror
         self._durable = durability == "power"
-        self._file = _open_locked(path)
-        self._size = os.fstat(self._file).st_size
-        self.new = self._size == 0
-        """Whether it was empty when it was opened."""
+        self._file = -1
+        self._size = 0
+        self._is_closed = False
+        self.new = not _size_of(path)
+        """Whether there was nothing in it when it was opened."""
+        if self.new:
+            _make_folder(path)
+            return
+        self._open()
         try:
             if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
                 self._write(b"\n")  # the last writer was stopped in the middle of a line
@@ -61,6 +69,7 @@ class Log:
 
     def close(self) -> None:
         """Flush the file to disk and close it. A file without a record is deleted."""
+        self._is_closed = True
         if self._file >= 0:
             file, self._file = self._file, -1
             try:
@@ -71,26 +80,61 @@ class Log:
             finally:
                 os.close(file)
 
+    def _open(self) -> None:
+        self._file = _open_locked(self.path)
+        self._size = os.fstat(self._file).st_size
+        if self.new and self._size:
+            os.close(self._file)
+            self._file = -1
+            raise SessionError(f"Another process has begun the session {self.path.stem!r} meanwhile. {CHOOSE}")
+
     def _write(self, data: bytes) -> None:
+        if self._file < 0 and not self._is_closed:
+            self._open()
         try:
             written = os.write(self._file, data)
             if written < len(data):
                 os.ftruncate(self._file, self._size)
                 raise SessionError(
-                    f"The session {self.path} cannot be written: the disk is full or a quota is used up."
+                    f"The session {self.path} cannot be written: the disk is full or a quota is used up. Make room, "
+                    "then resume the session."
                 )
             if self._durable:
                 os.fdatasync(self._file)
         except OSError as error:
-            raise SessionError(f"The session {self.path} cannot be written: {error.strerror}.") from error
+            raise SessionError(
+                f"The session {self.path} cannot be written: {error.strerror}. Look at its owner and mode."
+            ) from error
         self._size += written
+
+
+def _make_folder(path: Path) -> None:
+    """Make the folder of a transcript, so that a place where nothing can be written is known at once."""
+    try:
+        make_private_folder(path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
+
+
+def _unwritable(path: Path, error: OSError) -> SessionError:
+    return SessionError(
+        f"The session {path} cannot be written: {error.strerror}. "
+        "Set HANDRAIL_STATE_DIR to another folder, or keep none with --no-session-persistence."
+    )
 
 
 def _open_locked(path: Path) -> int:
     """The open file, locked by this process."""
     file = -1
+    _make_folder(path)
     try:
-        make_private_folder(path.parent)
         while True:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,10 +146,7 @@ def _open_locked(path: Path) -> int:
         place = "is in use already, here or in another process"
         raise SessionError(f"The session {path.stem} {place}. Close it there, or fork the session.") from error
     except OSError as error:
-        raise SessionError(
-            f"The session {path} cannot be written: {error.strerror}. "
-            "Set HANDRAIL_STATE_DIR to another folder, or keep none with --no-session-persistence."
-        ) from error
+        raise _unwritable(path, error) from error
 
 
 def _still_there(path: Path, file: int) -> bool:
@@ -155,12 +196,16 @@ def read(path: Path) -> Iterator[Record | BrokenLine]:
         # without waiting for the other end of a pipe
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise SessionError(f"{path} is not a file that could hold a session.")
+                raise SessionError(
+                    f"{path} is not a file that could hold a session. Give the id of a session, or its .jsonl file."
+                )
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield _parse_line(line, number, path)
     except OSError as error:
-        raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
+        raise SessionError(
+            f"The session {path} cannot be read: {error.strerror}. Look at its owner and mode."
+        ) from error
 
 
 def _parse_line(line: bytes, number: int, path: Path) -> Record | BrokenLine:

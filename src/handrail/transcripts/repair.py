@@ -36,7 +36,10 @@ def repair(path: Path) -> RebuiltTranscript:
         _write(new, good + encode_line(repaired), os.O_TRUNC)
         new.replace(path)
     except OSError as error:
-        raise SessionError(f"The session {path} cannot be repaired: {error.strerror}.") from error
+        raise SessionError(
+            f"The session {path} cannot be repaired: {error.strerror}. Look at its owner and mode, and at the room on "
+            "the disk."
+        ) from error
     finally:
         log.close()
     return before

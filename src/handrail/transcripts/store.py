@@ -14,8 +14,9 @@ from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.lazy import lazy
 from handrail.records import record
-from handrail.transcripts.log import Durability, Log, Mirror, list_folder, read, transcript_files
+from handrail.transcripts.log import CHOOSE, Durability, Log, Mirror, list_folder, read, transcript_files
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
+from handrail.transcripts.sdk_copy import remove_copy
 from handrail.transcripts.writer import TranscriptWriter, new_id
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class TranscriptStore:
     elsewhere: tuple[Path, ...] = ()
     """Folders that may hold a folder named by the session's id, which is deleted with the transcript."""
     mirror: Mirror | None = None
+    copies: Path | None = None
+    """The folder that may hold a copy for the SDK, which is deleted with the transcript."""
 
     def create(self, cwd: str, session_id: str = "") -> OpenTranscript:
         """Create a transcript. Raises SessionError if the id is taken, or the file cannot be written."""
@@ -116,7 +119,9 @@ class TranscriptStore:
         if len(found) == 1:
             return Path(found[0].path)
         if found:
-            raise SessionError(f"{wanted!r} may be {' or '.join(sorted(entry.id for entry in found)[:5])}. Give more.")
+            raise SessionError(
+                f"{wanted!r} may be {' or '.join(sorted(entry.id for entry in found)[:5])}. Give more of the id."
+            )
         raise SessionError(f"There is no session {wanted!r}. `handrail sessions list` shows which there are.")
 
     def newest(self, cwd: str) -> Path:
@@ -140,8 +145,12 @@ class TranscriptStore:
             path.with_suffix(".broken").unlink(missing_ok=True)
             for folder in (path.with_suffix(""), *(other / path.stem for other in self.elsewhere)):
                 remove_tree(folder)
+            if self.copies is not None:
+                remove_copy(self.copies / path.parent.name / path.name)
         except OSError as error:
-            raise SessionError(f"The session {path} cannot be deleted: {error.strerror}.") from error
+            raise SessionError(
+                f"The session {path} cannot be deleted: {error.strerror}. Look at its owner and mode."
+            ) from error
         finally:
             log.close()
 
@@ -169,7 +178,7 @@ class TranscriptStore:
                 f"{name!r} cannot be the id of a session. Use up to 128 letters, digits, - and _, such as a UUID."
             )
         path = self.folder / folder_name(cwd) / f"{name}.jsonl"
-        taken = SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
+        taken = SessionError(f"There is a session {name!r} already. {CHOOSE}")
         if session_id and any(self._paths(name)):
             raise taken
         log = self._log(path)

@@ -104,6 +104,7 @@ async def test_a_rule_for_the_command_covers_ordinary_repositories_only(session:
         assert outcome.status is Status.DENIED
         assert "sets filter.x.clean, which runs a program" in outcome.result.text
     assert not (session.home / "PWNED").exists()
+    (session.project / "f.txt").write_text("its size is another one\n")
     assert (await session.bash("git status", gate(session, "default", "Bash"))).status is Status.OK
     assert (session.home / "PWNED").exists()
 
@@ -120,9 +121,12 @@ async def test_ordinary_edits_pass_unless_git_would_run_without_our_settings(
     session: Session, line: str, passes: bool
 ) -> None:
     repository(session)
-    outcome = await session.bash(line, gate(session, "acceptEdits"))
 
-    assert (outcome.status is not Status.DENIED) is passes, outcome.result.text
+    for mode in ("acceptEdits", "auto"):
+        if mode == "auto" and line.startswith("rm"):
+            continue
+        outcome = await session.bash(line, gate(session, mode))
+        assert (outcome.status is not Status.DENIED) is passes, (mode, outcome.result.text)
 
 
 @pytest.mark.proves("X15")

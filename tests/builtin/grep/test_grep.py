@@ -488,7 +488,6 @@ PATTERNS = st.sampled_from(
 ).filter(bool) | st.text("axbt.*+?^$|()[]", min_size=1, max_size=5)
 
 
-@settings(max_examples=60)
 @given(
     pattern=PATTERNS,
     ignore_case=st.booleans(),

@@ -387,13 +387,16 @@ async def test_nobody_is_asked_about_a_call_that_is_aborted_already(tmp_path: Pa
     assert person.asked == []
 
 
-async def test_a_handler_that_fails_ends_the_call_with_its_error(tmp_path: Path) -> None:
+async def test_a_handler_that_fails_is_a_no_with_the_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Someone):
         async def ask(self, question: Any) -> Any:
             raise ValueError("no dialog")
 
-    with pytest.raises(ValueError, match="no dialog"):
-        await Desk(tmp_path, handler=Broken()).bash("npm publish")
+    decision = await Desk(tmp_path, handler=Broken()).bash("npm publish")
+
+    assert decision.verdict is Verdict.DENY
+    assert decision.reason == "the user was asked and failed (ValueError: no dialog)"
+    assert "ValueError: no dialog" in caplog.text
 
 
 # The classifier

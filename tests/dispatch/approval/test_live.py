@@ -109,3 +109,21 @@ async def test_a_change_that_those_who_keep_settings_refuse_is_not_made_for_the_
 
     assert await live.change([{"type": "setMode", "mode": "acceptEdits"}]) == ("that is never changed",)
     assert live().mode == "default"
+
+
+async def test_what_is_lent_holds_until_it_is_taken_back_and_changes_nothing_else() -> None:
+    settings = Settings()
+    live = LivePolicy(lambda: settings.policy)
+    take_back = live.lend(lambda policy: policy.adding(Behaviour.ALLOW, ["Bash(make)"], RuleSource("command")))
+    lent = live()
+
+    await live.change([adding("Bash(pwd)")])
+    settings.add("Bash(ls)")
+    during = [rule.text for rule in live().rules]
+    take_back()
+    take_back()
+
+    assert [rule.text for rule in lent.rules] == ["Bash(make)"]
+    assert during == ["Bash(ls)", "Bash(make)", "Bash(pwd)"]
+    assert [rule.text for rule in live().rules] == ["Bash(ls)", "Bash(pwd)"]
+    assert live().version > lent.version

@@ -225,6 +225,22 @@ async def test_hooks_before_a_call_block_change_and_stop(tmp_path: Path) -> None
         assert never.inputs == []
 
 
+async def test_a_hook_puts_another_output_in_the_place_of_the_tools(tmp_path: Path) -> None:
+    post = Hook(said("PostToolUse", updatedToolOutput={"filenames": ["***.txt"]}))
+    looking = calls(call(1, "Glob", pattern="*.txt"))
+    async with (
+        world(tmp_path, looking, say("Done.")) as w,
+        w.client(hooks={"PostToolUse": [HookMatcher(hooks=[post])]}) as client,
+    ):
+        (w.cwd / "hunter2.txt").touch()
+        first = await turn(client, "go")
+
+        assert "hunter2.txt" in str(post.inputs[0]["tool_response"])
+        assert "hunter2" not in w.said(1)
+    assert results(first)["toolu_1"] == ("***.txt", False)
+    assert "hunter2" not in Path(post.inputs[0]["transcript_path"]).read_text()
+
+
 async def test_hooks_around_prompts_results_and_the_end(tmp_path: Path) -> None:
     prompts = Hook(
         said("UserPromptSubmit", additionalContext="It is Monday."), {"decision": "block", "reason": "no secrets here"}

@@ -45,7 +45,7 @@ class TaskOutput(ReadOnlyTool[TaskOutputInput]):
         if status != "running":
             task.mark_reported()
         code = "" if task.code is None else f", exit code {task.code}"
-        notice = spoken.notice(str(task.output)) if spoken.cut else ""
+        notice = spoken.notice(str(task.output), ctx.options.tools()) if spoken.cut else ""
         note = f"({task.note})" if task.note else ""
         retrieved = "success" if status != "running" else "timeout" if args.block else "not_ready"
         about = {
@@ -70,4 +70,4 @@ def find_task(tasks: BackgroundTasks, id: str) -> BackgroundTask:  # noqa: A002
     if (task := tasks.get(id)) is not None:
         return task
     known = ", ".join(f"{each.id} ({each.status})" for each in tasks.all()) or "none"
-    raise ToolError(f"There is no background task {id!r}. Known tasks: {known}.")
+    raise ToolError(f"There is no background task {id!r}. Known tasks: {known}. Use the id of one of these.")

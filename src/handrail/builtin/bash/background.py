@@ -27,4 +27,6 @@ async def start_background(
         return await tasks.start(kind, text, description, prepared.command, prepared.close)
     except OSError as error:
         prepared.close()
-        raise ToolError(f"The command could not be started: {error.strerror}: {error.filename!r}.") from error
+        raise ToolError(
+            f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
+        ) from error

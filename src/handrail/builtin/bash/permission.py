@@ -16,12 +16,18 @@ async def check_command(
 ) -> Check:
     """A tool's own check of a command line. A line that is not understood never passes, even in the sandbox."""
     standing = await shell.standing(text, wants_out=wants_out)
+    check = sandbox_check(standing, text)
+    return check or await needs.check(text, str(shell.start_folder(ctx.cwd)))
+
+
+def sandbox_check(standing: Standing, text: str) -> Check | None:
+    """What the sandbox says of a command line: it objects, or it holds the line so that it needs no consent."""
     if (objected := objection(standing)) is not None:
         return objected
     analysis = analyse(text)
     if standing.spares and analysis.segments and not analysis.problems:
         return Check(Verdict.ALLOW, SPARED)
-    return await needs.check(text, str(shell.start_folder(ctx.cwd)))
+    return None
 
 
 def objection(standing: Standing) -> Check | None:

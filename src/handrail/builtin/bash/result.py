@@ -29,6 +29,8 @@ class FinishedCommand:
     """The meaning of its exit code, if it is not a failure."""
     seconds: float | None = None
     notices: Sequence[str] = ()
+    tools: Sequence[str] = ()
+    """The names of the tools of the run; empty = not known."""
 
 
 def command_output(done: FinishedCommand, change: ContextChange | None) -> Output:
@@ -40,7 +42,7 @@ def command_output(done: FinishedCommand, change: ContextChange | None) -> Outpu
     notices = [*(f"{each}{longer}" for each in exit_notes(done.end, done.seconds)), *meant, *done.notices]
     parts = [f"Exit code {code}"] if failed else []
     if done.path:
-        parts.append(done.said.notice(str(done.path)))
+        parts.append(done.said.notice(str(done.path), done.tools))
     parts.append(done.said.text.rstrip("\n"))
     parts += [f"({notice})" for notice in notices]
     text = "\n".join(part for part in parts if part)

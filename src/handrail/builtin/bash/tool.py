@@ -13,7 +13,7 @@ from handrail.builtin.bash.destructive import is_destructive
 from handrail.builtin.bash.exit_codes import exit_code_meaning
 from handrail.builtin.bash.permission import check_command, confirm_standing
 from handrail.builtin.bash.preconditions import Preconditions
-from handrail.builtin.bash.result import FinishedCommand, command_output, first_line
+from handrail.builtin.bash.result import SILENT, FinishedCommand, command_output, first_line
 from handrail.builtin.bash.shell import PreparedCommand, Shell, may_change_folder, only_reads
 from handrail.builtin.bash.shown_file import glance, remember
 from handrail.builtin.services import ToolServices
@@ -129,7 +129,7 @@ class Bash(Tool[BashInput]):
                 report=report.fd if report else None,
                 inside=standing.where is Where.INSIDE,
             )
-            end = await self._run(prepared, kept.fd, ctx)
+            end = await self._run(prepared, kept, ctx)
             change, notices = self._folder_change(ctx.cwd, cwd, report.read() if report else "")
             meant = "" if end.why else exit_code_meaning(analysis, end.code)
             limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
@@ -149,15 +149,18 @@ class Bash(Tool[BashInput]):
             remember(seen, ctx.files)
         path = kept.path if shown.cut else None
         return command_output(
-            FinishedCommand(self.name, args.command, end, shown, path, meant, seconds, notices), change
+            FinishedCommand(
+                self.name, args.command, end, shown, path, meant, seconds, notices, tools=ctx.options.tools()
+            ),
+            change,
         )
 
-    async def _run(self, prepared: PreparedCommand, store: int, ctx: ToolContext) -> End:
+    async def _run(self, prepared: PreparedCommand, kept: OutputCapture, ctx: ToolContext) -> End:
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         running: Running | None = None
         try:
-            running = await start_stored(prepared.command, nothing, store, self._services.output_quota())
-            return await run_with_progress(running.wait(), store, ctx)
+            running = await start_stored(prepared.command, nothing, kept.fd, self._services.output_quota())
+            return await run_with_progress(running.wait(), kept.fd, ctx)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
@@ -165,6 +168,7 @@ class Bash(Tool[BashInput]):
         except asyncio.CancelledError:
             if running:
                 await running.stop_and_wait()
+                kept.leave(ctx)
             raise
         finally:
             os.close(nothing)
@@ -206,14 +210,14 @@ class Bash(Tool[BashInput]):
             card=Card(title=f"{self.name} {first_line(args.command)}", detail=f"background task {task.id}"),
         )
 
+    def output_from_data(self, data: Json) -> Output:
+        said = "\n".join(str(data[name]).rstrip("\n") for name in ("stdout", "stderr") if data.get(name))
+        return Output(text=said or SILENT, data=data)
+
     def use_card(self, partial: Json) -> Card:
-        command, description = partial.get("command"), partial.get("description")
-        return Card(
-            title=self.name,
-            detail=str(description or "")[:200],
-            body=command if isinstance(command, str) else "",
-            body_kind="code",
-        )
+        command = partial.get("command")
+        text = command if isinstance(command, str) else ""
+        return Card(title=self.name, detail=first_line(text), body=text, body_kind="code")
 
     def tag(self, args: BashInput) -> str:
         return "background" if args.run_in_background else f"{args.timeout / 1000:g} s" if args.timeout else ""

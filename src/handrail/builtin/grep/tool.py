@@ -17,7 +17,8 @@ from handrail.builtin.grep.query import GrepInput, file_arguments, pattern_argum
 from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.places import place_of
 from handrail.builtin.support.read_only import ReadOnlyTool
-from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, newest_first, one_line, relative_name
+from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, one_line, relative_name, sort_names
+from handrail.conversation.blocks import Json
 from handrail.files.paths import Place
 from handrail.records import record
 from handrail.tools.access import Access
@@ -101,6 +102,16 @@ class Grep(ReadOnlyTool[GrepInput]):
                 return list_files(search, files, notes)
             return lines_of(search, files, notes)
 
+    def output_from_data(self, data: Json) -> Output:
+        content, names = data.get("content"), data.get("filenames")
+        if isinstance(content, str):
+            return Output(text=content, data=data)
+        return (
+            Output(text="\n".join(map(str, names)), data=data)
+            if isinstance(names, list)
+            else super().output_from_data(data)
+        )
+
 
 def _search(args: GrepInput, folder: Folder, place: Place, services: ToolServices, ctx: ToolContext) -> Search:
     shown = relative_name(ctx.cwd, place)
@@ -112,7 +123,8 @@ def _search(args: GrepInput, folder: Folder, place: Place, services: ToolService
 def matching_files(search: Search) -> tuple[list[bytes], list[str]]:
     """The matching files, newest first, and notes about files that could not be read."""
     with search.program(["--files-with-matches", "--null"]) as program:
-        names, _ = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
+        found = search.visible(chain.from_iterable(program.pieces(b"\0")))
+        names, _ = sort_names(search.folder, found, search.services)
         return names, _check_complaints(search, program)
 
 
@@ -140,7 +152,7 @@ def count_lines(search: Search) -> Output:
     with search.program(["--count", "--null", "--with-filename"]) as program:
         counts = dict(parse_counts(program.pieces(b"\n")))
         notes = _check_complaints(search, program)
-    shown, _ = newest_first(search.folder, search.visible(counts))
+    shown, _ = sort_names(search.folder, search.visible(counts), search.services)
     page = take_page(search.args, (f"{search.display_name(name)}:{counts[name]}" for name in shown))
     total = sum(counts[name] for name in shown)
     summary = f"{several(total, 'matching line')} in {several(len(shown), 'file')}"

@@ -86,6 +86,16 @@ class Read(ReadOnlyTool[ReadInput]):
             return stub(file, output, ctx) or output
         return output
 
+    def output_from_data(self, data: Json) -> Output:
+        match data:
+            case {"file": {"content": str(content), **about}}:
+                first = about.get("startLine")
+                number = first if isinstance(first, int) else 1
+                lines = (f"{count}\t{line}" for count, line in enumerate(content.split("\n"), number))
+                return Output(text="\n".join(lines), data=data)
+            case _:
+                return super().output_from_data(data)
+
 
 def kind_of(name: str, head: bytes) -> str:
     """The format of a file: image, pdf, notebook or text. Notebooks are JSON, so the name decides."""

@@ -125,7 +125,9 @@ class Interpreter:
             os.close(output)
             prepared.close()
             if isinstance(error, OSError):
-                raise ToolError(f"Python could not be started: {error.strerror}: {error.filename!r}.") from error
+                raise ToolError(
+                    f"Python could not be started: {error.strerror}: {error.filename!r}. Ask the user, or use Bash."
+                ) from error
             raise
         finally:
             theirs.close()

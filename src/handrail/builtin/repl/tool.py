@@ -1,5 +1,6 @@
 """REPL: run Python code in an interpreter that remembers what earlier calls defined."""
 
+import asyncio
 from typing import Any
 
 from pydantic import Field
@@ -61,16 +62,21 @@ class REPL(Tool[ReplInput]):
         limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
         kept = OutputCapture(self._services.state / "output")
         try:
-            answer = await interpreter_of(self._services).run(args.code, args.timeout / 1000, kept.fd, ctx)
+            try:
+                answer = await interpreter_of(self._services).run(args.code, args.timeout / 1000, kept.fd, ctx)
+            except asyncio.CancelledError:
+                kept.leave(ctx)
+                raise
             shown = read_output(kept.path, answer.stored, limit, limit // 3)
             kept.wanted = shown.cut
         finally:
             kept.close()
-        return self._output(args, answer, shown, str(kept.path) if shown.cut else "")
+        path = str(kept.path) if shown.cut else ""
+        return self._output(args, answer, shown, path, shown.notice(path, ctx.options.tools()) if path else "")
 
-    def _output(self, args: ReplInput, answer: CodeResult, shown: ShownOutput, path: str) -> Output:
+    def _output(self, args: ReplInput, answer: CodeResult, shown: ShownOutput, path: str, head: str) -> Output:
         failed = bool(answer.error or answer.why)
-        parts = [shown.notice(path) if path else "", shown.text.rstrip("\n"), answer.value, answer.error]
+        parts = [head, shown.text.rstrip("\n"), answer.value, answer.error]
         parts += [f"({notice})" for notice in self._notices(answer, args.timeout / 1000, shown)]
         text = "\n".join(part for part in parts if part)
         return Output(

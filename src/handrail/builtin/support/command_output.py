@@ -4,6 +4,7 @@ import base64
 import binascii
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +12,7 @@ from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image
 from handrail.conversation.plain import plain
 from handrail.records import record
+from handrail.tools.wording import how_to_read
 
 DEFAULT_CHARS = 30_000
 MOST_CHARS = 150_000
@@ -31,12 +33,12 @@ class ShownOutput:
     size: int = 0
     lines: int = 0
 
-    def notice(self, path: str) -> str:
-        """The notice above a part of the output: how much there is, and how to read on."""
+    def notice(self, path: str, tools: Collection[str]) -> str:
+        """The notice above a part of the output: how much there is, and how to read on with the tools of the run."""
         counted = f"{self.size:,} bytes in {self.lines:,} lines" if self.lines else f"{self.size:,} bytes"
         return (
-            f"The output is too large: {counted}. All of it is in {path}. Use Read with offset and limit, or Grep, for "
-            "the part you need. These are its beginning and its end:"
+            f"The output is too large: {counted}. All of it is in {path}. {how_to_read(tools)} "
+            "These are its beginning and its end:"
         )
 
 

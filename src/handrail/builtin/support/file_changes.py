@@ -56,7 +56,7 @@ def write_change(
 ) -> WriteResult:
     """Write the file, keep its old content for undo, and remember it as read."""
     if ctx.abort.aborted:  # a thread cannot be stopped from outside
-        raise ToolError(f"The call was stopped before {target.shown!r} was changed.")
+        raise ToolError(f"The call was stopped before {target.shown!r} was changed. Repeat it if it is still wanted.")
     written = target.write(pieces, digest, services.undo, Note(tool, ctx.use.id))
     ctx.files.note(Path(target.place.real), written.stat, written.digest)
     return written

@@ -4,10 +4,11 @@ import asyncio
 import os
 import secrets
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from handrail.builtin.support.command_output import readable
+from handrail.builtin.support.command_output import read_output, readable
 from handrail.errors import ToolError
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
@@ -17,6 +18,8 @@ Result = TypeVar("Result")
 
 PROGRESS_SECONDS = 0.1
 PROGRESS_BYTES = 8_192
+SHOWN_WHEN_STOPPED = 8_000
+"""Characters of the output of a stopped program; the rest stays in its file."""
 
 
 @record
@@ -35,8 +38,20 @@ class OutputCapture:
             self.path = make_private_folder(folder) / f"{secrets.token_hex(8)}.txt"
             self.fd = open_store(self.path)
         except OSError as error:
-            raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
+            raise ToolError(
+                f"Nothing was run: output cannot be kept in {folder}: {error.strerror}. Ask the user to make room "
+                "there, or to "
+                "set HANDRAIL_STATE_DIR to another folder."
+            ) from error
         self.wanted = False
+
+    def leave(self, ctx: ToolContext) -> None:
+        """Leave what the program has said by now, because the call is about to be stopped."""
+        with suppress(OSError):  # what is stopped is stopped, with or without its output
+            shown = read_output(self.path, os.fstat(self.fd).st_size, SHOWN_WHEN_STOPPED, SHOWN_WHEN_STOPPED)
+            self.wanted = shown.cut
+            notice = f"{shown.notice(str(self.path), ctx.options.tools())}\n" if shown.cut else ""
+            ctx.leave(notice + shown.text.rstrip("\n"))
 
     def close(self) -> None:
         os.close(self.fd)

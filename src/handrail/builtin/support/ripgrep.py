@@ -152,15 +152,18 @@ def one_line(path: str) -> str:
     return path if path.isprintable() else repr(path)
 
 
-def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = None) -> tuple[list[bytes], int]:
-    """The existing names, newest first, at most `count`, and how many there are in all."""
+def sort_names(
+    folder: Folder, names: Iterable[bytes], services: ToolServices, count: int | None = None
+) -> tuple[list[bytes], int]:
+    """The existing names, newest first or by name, at most `count`, and how many there are in all."""
     found: list[tuple[int, bytes]] = []
-    look, descriptor = os.stat, folder.descriptor
+    look, descriptor, by_name = os.stat, folder.descriptor, services.sorts_by_name
     for name in names:
         try:
-            found.append((-look(name, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns, name))
+            age = -look(name, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns
         except OSError:
             continue
+        found.append((0 if by_name else age, name))
     chosen = sorted(found) if count is None or len(found) <= count else nsmallest(count, found)
     return [name for _, name in chosen], len(found)
 

@@ -103,10 +103,13 @@ def add_blocker(items: TaskItems, blocked: str, blocker: str) -> TaskItems:
     """Let one task wait for another."""
     item, _ = get_task(items, blocked), get_task(items, blocker)
     if blocked == blocker:
-        raise TaskListError(f"Task {blocked} cannot wait for itself. Nothing was changed.")
+        raise TaskListError(f"Task {blocked} cannot wait for itself. Nothing was changed. Name another task.")
     if chain := find_chain(items, blocker, blocked):
         steps = ", ".join(f"{one} waits for {other}" for one, other in pairwise(chain))
-        raise TaskListError(f"Task {blocked} cannot wait for {blocker}: {steps} already. Nothing was changed.")
+        raise TaskListError(
+            f"Task {blocked} cannot wait for {blocker}: {steps} already. Nothing was changed. Remove one of these "
+            "first."
+        )
     if blocker in item.blocked_by:
         return items
     return TaskItems({**items.by_id, blocked: replace(item, blocked_by=(*item.blocked_by, blocker))}, items.last)

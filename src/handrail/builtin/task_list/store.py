@@ -57,7 +57,10 @@ class JsonStore:
                 self._write(content)
                 return result
         except OSError as error:
-            raise ToolError(f"Nothing was changed: {self.path} cannot be written: {error.strerror}.") from error
+            raise ToolError(
+                f"Nothing was changed: {self.path} cannot be written: {error.strerror}. Go on without the list, or ask "
+                "the user."
+            ) from error
 
     def _write(self, content: Content) -> None:
         draft = self.path.with_suffix(".draft")  # only the lock holder writes it; the next one overwrites it

@@ -5,33 +5,31 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict
 
+from handrail.cli.permission_flags import warn
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
-from handrail.permissions.case import Case
-from handrail.permissions.decide import case_of, decide_case
-from handrail.permissions.facts import NOTHING_SAID, Evidence
-from handrail.permissions.policy import ModeAvailability, Policy
-from handrail.permissions.rules import ALIASES, Rule
-from handrail.session.policy import current_policy
-from handrail.session.tools import builtin_loaders
+from handrail.hooks.specs import Hook
+from handrail.permissions.rules import ALIASES, MCP, Rule
+from handrail.session.preview import CallPreview
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext
-from handrail.tools.permission import Decision
-from handrail.tools.pool import AnyTool
+from handrail.tools.flags import input_problems
+from handrail.tools.pool import SEARCH_TOOL, AnyTool
 from handrail.tools.raw import RawTool
 from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
-from handrail.tools.tool import McpInfo, Tool
+from handrail.tools.tool import WARNINGS, McpInfo, Tool
+from handrail.tools.wording import did_you_mean
 
 NOTHING_RECORDED: Json = {}
-EVERY_MODE = ModeAvailability(bypass_available=True, auto_available=True)
+LATER = frozenset(("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "LSP", "Skill", "WebSearch"))
+"""Tools that rules may name although no session has them yet."""
 
 
 class UrlInput(Input):
@@ -53,7 +51,7 @@ class WebFetch(Tool[UrlInput]):
         return Access.of(reaches=args.url)
 
 
-class Unknown(RawTool):
+class AbsentTool(RawTool):
     """A tool that is not installed here: it says what a log recorded of it, and else declares nothing."""
 
     def __init__(self, name: str, recorded: Json = NOTHING_RECORDED) -> None:
@@ -62,9 +60,9 @@ class Unknown(RawTool):
         self.subject = "subject" if recorded.get("subject") else ""
         self.mcp = McpInfo(*recorded["mcp"]) if "mcp" in recorded else None
         self.requires_user_interaction = recorded.get("needs_person", False)
-
-    def is_destructive(self, args: Json) -> bool:
-        return bool(self._recorded.get("destructive"))
+        for flag in WARNINGS:
+            answer = bool(recorded.get(flag.removeprefix("is_")))
+            setattr(self, flag, lambda _args, answer=answer: answer)
 
     def subject_text(self, args: Json) -> str | None:
         return self._recorded.get("subject")
@@ -76,61 +74,97 @@ class Unknown(RawTool):
         return lambda content: False if content.partition(":")[0] in args else None
 
 
-def policy_of(chosen: argparse.Namespace) -> Policy:
-    """The policy that the flags ask for; HandrailError if settings, mode or folder cannot be used."""
+class KnownTools:
+    """The tools that calls can be written for: those of a session here, of MCP servers, and some that come later."""
+
+    def __init__(self, loaders: Mapping[str, Callable[[], Any]]) -> None:
+        self._loaders = {name: load for name, load in loaders.items() if name != SEARCH_TOOL}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The built-in tools."""
+        return frozenset(self._loaders)
+
+    def find(self, name: str) -> AnyTool | None:
+        """The tool of that name; None if there is none."""
+        plain = ALIASES.get(name, name)
+        if load := self._loaders.get(plain):
+            return load_tool(load())
+        if plain == WebFetch.name:
+            return WebFetch()
+        return AbsentTool(plain) if plain in LATER or plain.startswith(MCP) else None
+
+    def get(self, name: str) -> AnyTool:
+        """The tool of that name; HandrailError with the nearest name if there is none."""
+        tool = self.find(name)
+        if tool is None:
+            names = sorted({*self._loaders, *LATER, WebFetch.name})
+            exact = next((each for each in names if each.lower() == name.lower()), "")
+            hint = f" Names keep their case: {exact}." if exact else did_you_mean(name, names)
+            raise HandrailError(f"there is no tool {name!r}.{hint or ' `handrail tools` lists them.'}")
+        return tool
+
+    def read_call(self, tool: str, text: str | None) -> ToolUse:
+        """A call from `TOOL JSON`, or from the form of a rule, `Bash(git push)`; HandrailError if it is neither."""
+        if text is not None:
+            return ToolUse("call-1", tool, _read_json(text))
+        name, bracket, rest = tool.partition("(")
+        if not bracket:
+            return ToolUse("call-1", tool, {})
+        if not rest.endswith(")"):
+            raise HandrailError(
+                f"{tool!r}: the bracket is not closed. Write 'Bash(git push)', or the tool and its JSON."
+            )
+        field = self.get(name).subject
+        if not field:
+            raise HandrailError(f"what stands in the brackets of {name} is not known. Give its input as JSON.")
+        return ToolUse("call-1", name, {field: rest[:-1]})
+
+    def request(self, use: ToolUse, cwd: str) -> CallRequest:
+        """The call as its tool would see it from this folder; HandrailError if a real call would be turned away."""
+        tool = self.get(use.name)
+        if problems := input_problems(tool, use.input):
+            need = "" if use.input else f" Give its input as JSON{_example(tool)}."
+            raise HandrailError(f"this is no call of {tool.name}: {' '.join(problems)}{need}")
+        return CallRequest.hypothetical(use, tool, RunContext(Path(cwd)))
+
+
+def _example(tool: AnyTool) -> str:
+    required = tool.input_schema.get("required", ())
+    field = tool.subject or next(iter(required), "")
+    short = f", or write '{tool.name}(...)'" if tool.subject in required else ""
+    return f": '{{\"{field}\": ...}}'{short}" if field else ""
+
+
+def _read_json(text: str) -> Json:
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise HandrailError(f"the input is not JSON: {error}. Give an object, for example '{{}}'.") from error
+    if not isinstance(values, dict):
+        raise HandrailError(f"the input is {values!r}, and an object is needed, for example '{{}}'.")
+    return values
+
+
+def open_preview(chosen: argparse.Namespace, on_warning: Callable[[str], None] = warn) -> CallPreview:
+    """What the flags ask for; HandrailError if settings, mode or folder cannot be used."""
     cwd = Path(chosen.cwd or ".")
     if not cwd.is_dir():
         raise HandrailError(f"--cwd: {chosen.cwd!r} is not a folder.")
-    return current_policy(
-        cwd, os.environ, mode=chosen.mode, settings=chosen.settings, add_dirs=chosen.add_dir, flags=EVERY_MODE
+    return CallPreview(
+        cwd,
+        os.environ,
+        mode=chosen.mode,
+        settings=chosen.settings,
+        add_dirs=chosen.add_dir,
+        run_hooks=getattr(chosen, "run_hooks", False),
+        on_warning=on_warning,
     )
-
-
-def read_call(tool: str, text: str | None) -> ToolUse:
-    """A call from `TOOL JSON`, or from the form of a rule, `Bash(git push)`; HandrailError if the text is neither."""
-    if text is not None:
-        try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise HandrailError(f"the input is not JSON: {error}. Give an object, for example '{{}}'.") from error
-        if not isinstance(values, dict):
-            raise HandrailError(f"the input is {values!r}, and an object is needed, for example '{{}}'.")
-        return ToolUse("call-1", tool, values)
-    name, bracket, rest = tool.partition("(")
-    if not bracket:
-        return ToolUse("call-1", tool, {})
-    if not rest.endswith(")"):
-        raise HandrailError(f"{tool!r}: the bracket is not closed. Write 'Bash(git push)', or the tool and its JSON.")
-    field = tool_called(name).subject
-    if not field:
-        raise HandrailError(f"what stands in the brackets of {name} is not known. Give its input as JSON.")
-    return ToolUse("call-1", name, {field: rest[:-1]})
-
-
-def decide_call(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
-    """The decision on a call that does not run. Conditions of a command line are assumed to hold."""
-    case = case_of(request_of(use, policy.cwd), policy, evidence)
-    return case, decide_case(case)
-
-
-def request_of(use: ToolUse, cwd: str) -> CallRequest:
-    """The call as its tool would see it if it were made from this folder."""
-    return CallRequest.hypothetical(use, tool_called(use.name), RunContext(Path(cwd)))
-
-
-def tool_called(name: str) -> AnyTool:
-    """The installed tool of that name, or one that declares nothing."""
-    plain = ALIASES.get(name, name)
-    if load := tool_loaders().get(plain):
-        return load_tool(load())
-    return WebFetch() if plain == "WebFetch" else Unknown(plain)
-
-
-@cache
-def tool_loaders() -> Mapping[str, Any]:
-    """Name -> how to make the tool, for all but the one that searches for tools."""
-    return {name: load for name, load in builtin_loaders(os.environ).items() if name != "ToolSearch"}
 
 
 def rule_json(rule: Rule) -> dict[str, str]:
     return {"rule": rule.text, "kind": rule.behaviour.value, "source": str(rule.source)}
+
+
+def hook_json(hook: Hook) -> dict[str, str]:
+    return {"event": hook.event, "hook": hook.name, "source": hook.place}

@@ -3,17 +3,16 @@
 import argparse
 import asyncio
 import json
+import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from handrail.cli.permissions.calls import decide_call, policy_of, read_call, request_of, rule_json
-from handrail.conversation.blocks import ToolUse
-from handrail.conversation.plain import plain
-from handrail.dispatch.approval.decide import ask_own_checks
+from handrail.cli.permissions.calls import KnownTools, hook_json, open_preview, rule_json
+from handrail.cli.terminal import Screen
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
-from handrail.permissions.facts import Evidence
+from handrail.permissions.decide import case_of, decide_case
 from handrail.permissions.layers import CLEAN, LAYERS, outcome, winner
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
@@ -21,25 +20,34 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.risk import risk
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.permissions.suggest import suggest
-from handrail.tools.permission import Decision
+from handrail.processes.sandbox_contract import Standing, Where
+from handrail.session.preview import PreviewedCall
 
 EXIT = {"allow": 0, "ask": 1, "deny": 1, "error": 1}
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: the call would run without a question; 1: it would not."""
-    use = read_call(chosen.tool, chosen.input)
-    policy = policy_of(chosen)
-    evidence = asyncio.run(ask_own_checks(request_of(use, policy.cwd)))
-    case, decision = decide_call(use, policy, evidence)
-    explained = explanation(case, decision, evidence)
-    print(json.dumps(explained, ensure_ascii=False) if chosen.json else plain(format_explanation(explained)))
+    explained = asyncio.run(explain(chosen))
+    if chosen.json:
+        print(json.dumps(explained, ensure_ascii=False))
+    else:
+        print(format_explanation(explained, Screen(sys.stdout)))
     return EXIT[explained["decision"]]
 
 
-def explanation(case: Case, decision: Decision, evidence: Evidence) -> dict[str, Any]:
+async def explain(chosen: argparse.Namespace) -> dict[str, Any]:
+    async with open_preview(chosen) as preview:
+        tools = KnownTools(preview.loaders)
+        request = tools.request(tools.read_call(chosen.tool, chosen.input), preview.policy.cwd)
+        found = await preview.look(request, preview.policy)
+        return {**explanation(found, hooks_asked=chosen.run_hooks), "files": list(preview.files)}
+
+
+def explanation(call: PreviewedCall, *, hooks_asked: bool) -> dict[str, Any]:
     """Everything that led to a decision, as JSON."""
-    policy, why, danger = case.policy, winner(decision), risk(case)
+    case, decision = call.case, call.decision
+    policy, why, danger = case.policy, call.decider, risk(case)
     return {
         "tool": case.use.name,
         "input": dict(case.use.input),
@@ -48,20 +56,30 @@ def explanation(case: Case, decision: Decision, evidence: Evidence) -> dict[str,
         "layer": why.layer,
         "rule": why.source,
         "mode": policy.mode,
+        "files": list(policy.settings_files),
         "version": decision.version,
         "risk": {"level": danger.level.value, "reasons": list(danger.reasons)},
-        "opinions": list(opinions(case, decision)),
+        "opinions": list(opinions(call)),
         "matched": [rule_json(rule) for rule in all_matches(case)],
+        "hooks": {"asked": hooks_asked, "matching": [hook_json(hook) for hook in call.hooks]},
+        "sandbox": sandbox_json(call.standing),
         "paths": [path_json(file) for file in case.files if not file.shown.startswith("-")],
         "segments": list(segments(case)),
         "conditions": list(conditions(case)),
-        "changes": list(changes(outcome(decision), case, evidence)),
+        "changes": list(changes(outcome(decision), call)),
     }
 
 
-def opinions(case: Case, decision: Decision) -> Iterator[dict[str, Any]]:
+def sandbox_json(standing: Standing | None) -> dict[str, Any] | None:
+    """Where a command line would run; None if no sandbox has to do with it."""
+    if standing is None:
+        return None
+    return {"where": standing.where.value, "unasked": standing.spares, "reason": standing.reason}
+
+
+def opinions(call: PreviewedCall) -> Iterator[dict[str, Any]]:
     """The opinion of each layer, in order; the one that decides is marked."""
-    why = winner(decision)
+    case, why = call.case, call.decider
     given = []
     for layer in LAYERS:
         opinion = layer(case)
@@ -71,7 +89,7 @@ def opinions(case: Case, decision: Decision) -> Iterator[dict[str, Any]]:
             continue
         given.append(opinion)
         yield opinion_json(name, opinion, decides=opinion == why)
-    for opinion in decision.opinions:
+    for opinion in call.decision.opinions:
         if opinion not in given:
             yield opinion_json("last resort", opinion, decides=opinion == why)
 
@@ -120,9 +138,10 @@ def conditions(case: Case) -> Iterator[str]:
             yield from (need.check for need in segment.requires)
 
 
-def changes(now: str, case: Case, evidence: Evidence) -> Iterator[dict[str, str]]:
-    """Changes that would give another answer. Each of them was tried."""
-    policy, tried = case.policy, partial(try_change, case.use, now, evidence)
+def changes(now: str, call: PreviewedCall) -> Iterator[dict[str, str]]:
+    """Changes that would give another answer. Each of them was tried, with the answers that hooks gave."""
+    case = call.case
+    policy, tried = case.policy, partial(try_change, call, now)
     for rule in all_matches(case):
         without = policy.with_rules([*(r for r in policy.rules if r != rule), *policy.problems])
         yield from tried(without, f"without the {rule.behaviour.value} rule {rule.text} ({rule.source})")
@@ -137,8 +156,8 @@ def changes(now: str, case: Case, evidence: Evidence) -> Iterator[dict[str, str]
             yield from tried(policy.with_mode(mode), f"in mode {mode}")
 
 
-def try_change(use: ToolUse, now: str, evidence: Evidence, policy: Policy, change: str) -> Iterator[dict[str, str]]:
-    _, decision = decide_call(use, policy, evidence)
+def try_change(call: PreviewedCall, now: str, policy: Policy, change: str) -> Iterator[dict[str, str]]:
+    decision = decide_case(case_of(call.request, policy, call.evidence))
     then = outcome(decision)
     if then != now or " rule " in change:  # that a rule alone changes nothing is worth knowing
         yield {"change": change, "decision": then, "reason": decision.reason, "rule": winner(decision).source}
@@ -147,29 +166,54 @@ def try_change(use: ToolUse, now: str, evidence: Evidence, policy: Policy, chang
 # For people
 
 
-def format_explanation(explained: dict[str, Any]) -> str:
-    lines = [f"{explained['decision']}: {explained['reason']}"]
-    lines += [f"  {explained['rule']}"] if explained["rule"] else []
-    lines += ["", f"mode {explained['mode']}, risk {explained['risk']['level']}", "", "what each layer says"]
+def format_explanation(explained: dict[str, Any], screen: Screen) -> str:
+    lines = [screen.paint_word(line) for line in screen.wrap(f"{explained['decision']}: {explained['reason']}", 2)]
+    lines += screen.wrap(f"  {explained['rule']}", 2) if explained["rule"] else []
+    lines += [line for text in cautions(explained) for line in screen.wrap(f"  {text}", 2)]
+    lines += ["", f"mode {explained['mode']}, risk {explained['risk']['level']}"]
+    lines += ["", screen.heading("what each layer says")]
     width = max(len(opinion["asked"]) for opinion in explained["opinions"])
     for opinion in explained["opinions"]:
-        says = opinion["says"] or "-"
-        mark = ">" if opinion.get("decides") else " "
-        reason = (
-            f"{opinion['reason']}{'  [' + opinion['rule'] + ']' if opinion.get('rule') else ''}"
-            if opinion["says"]
-            else ""
-        )
-        lines.append(f"{mark} {opinion['asked']:{width}}  {says:5}  {reason}".rstrip())
-    lines += section("commands", [segment_text(each) for each in explained["segments"]])
-    lines += section("paths", [path_text(each) for each in explained["paths"]])
-    lines += section("only while", explained["conditions"])
-    lines += section("another answer", [f"{each['decision']:5}  {each['change']}" for each in explained["changes"]])
+        head = f"{'>' if opinion.get('decides') else ' '} {opinion['asked']:{width}}  {opinion['says'] or '-':5}  "
+        rule = f"  [{opinion['rule']}]" if opinion.get("rule") else ""
+        lines += screen.wrap_row(head, f"{opinion['reason']}{rule}" if opinion["says"] else "")
+    lines += section(screen, "hooks", [hook_text(each) for each in explained["hooks"]["matching"]])
+    lines += section(screen, "sandbox", [sandbox_text(explained["sandbox"])] if explained["sandbox"] else [])
+    lines += section(screen, "commands", [segment_text(each) for each in explained["segments"]])
+    lines += section(screen, "paths", [path_text(each) for each in explained["paths"]])
+    lines += section(screen, "only while", explained["conditions"])
+    lines += section(screen, "settings", explained["files"])
+    answers = [f"{each['decision']:5}  {each['change']}" for each in explained["changes"]]
+    lines += [screen.paint_word(line) for line in section(screen, "another answer", answers, hang=9)]
     return "\n".join(lines)
 
 
-def section(title: str, lines: list[str]) -> list[str]:
-    return ["", title, *(f"  {line}" for line in dict.fromkeys(lines))] if lines else []
+def cautions(explained: dict[str, Any]) -> Iterator[str]:
+    """What the decision leaves out."""
+    hooks = explained["hooks"]
+    if count := len(hooks["matching"]) if not hooks["asked"] else 0:
+        yield f"{count} hook{'s' * (count > 1)} would be asked first and may decide otherwise; --run-hooks asks now"
+
+
+def section(screen: Screen, title: str, lines: list[str], hang: int = 4) -> list[str]:
+    found = [line for text in dict.fromkeys(lines) for line in screen.wrap(f"  {text}", hang)]
+    return ["", screen.heading(title), *found] if found else []
+
+
+def hook_text(hook: dict[str, str]) -> str:
+    return f"{hook['event']}: {hook['hook']} ({hook['source']})"
+
+
+def sandbox_text(sandbox: dict[str, Any]) -> str:
+    match Where(sandbox["where"]):
+        case Where.INSIDE if sandbox["unasked"]:
+            return "the command would run inside, which needs no consent"
+        case Where.INSIDE:
+            return "the command would run inside, and needs consent all the same"
+        case Where.OUTSIDE:
+            return f"the command would run outside: {sandbox['reason'] or 'it is exempt'}"
+        case Where.REFUSED:
+            return f"the command would not run: {sandbox['reason']}"
 
 
 def segment_text(segment: dict[str, Any]) -> str:

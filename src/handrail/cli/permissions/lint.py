@@ -6,17 +6,23 @@ import sys
 import time
 from collections.abc import Callable
 
-from handrail.cli.permissions.calls import policy_of, tool_loaders
+from handrail.cli.permissions.calls import KnownTools, open_preview
 from handrail.conversation.plain import plain
 from handrail.permissions.lint import lint
+from handrail.session.spec import print_warning
 
 CLEAN, FOUND = 0, 1
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no remarks; 1: at least one."""
-    policy = policy_of(chosen)
-    findings = lint(policy, frozenset(tool_loaders()), progress(len(policy.rules)))
+    notes: list[str] = []
+    preview = open_preview(chosen, notes.append)
+    policy = preview.policy
+    findings = lint(policy, KnownTools(preview.loaders).names, progress(len(policy.rules)))
+    for note in notes:
+        if not any(found.message in note for found in findings):  # what is found is printed below
+            print_warning(note)
     for found in findings:
         if chosen.json:
             source = found.source
@@ -26,7 +32,8 @@ def run(chosen: argparse.Namespace) -> int:
             place_text = f"{found.source.file}:{found.source.line}" if found.source.file else str(found.source)
             print(plain(f"{place_text}: {found.kind}: {found.rule}: {found.message}"))
     if not chosen.json:
-        print(f"{count_noun(len(policy.rules) + len(policy.problems), 'rule')}, {count_noun(len(findings), 'remark')}")
+        rules = {(rule.text, rule.source) for rule in policy.rules} | {(p.text, p.source) for p in policy.problems}
+        print(f"{count_noun(len(rules), 'rule')}, {count_noun(len(findings), 'remark')}")
     return FOUND if findings else CLEAN
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permissions.calls import Unknown, request_of, tool_called, tool_loaders
+from handrail.builtin.bash.permission import SPARED
+from handrail.cli.permissions.calls import AbsentTool, KnownTools
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.audit import FORMAT
 from handrail.errors import HandrailError
@@ -45,7 +46,7 @@ class Recorded:
     cut: bool
 
 
-def read(file: str) -> list[Recorded]:
+def read(file: str, tools: KnownTools) -> list[Recorded]:
     """The calls of an audit log; a HandrailError names the line that is not of one, or of a newer version."""
     try:
         lines = Path(file).read_text("utf-8").split("\n")
@@ -57,19 +58,19 @@ def read(file: str) -> list[Recorded]:
         if not text:
             continue
         try:
-            found.append(parse_line(json.loads(text)))
+            found.append(parse_line(json.loads(text), tools))
         except (ValueError, KeyError, TypeError) as error:
             raise HandrailError(f"{file}:{number}: this is no line of an audit log ({error!r}).") from error
     return found
 
 
-def parse_line(line: Mapping[str, Any]) -> Recorded:
+def parse_line(line: Mapping[str, Any], tools: KnownTools) -> Recorded:
     if line["v"] > FORMAT:
         raise HandrailError(f"the log has format {line['v']}, and this handrail reads up to {FORMAT}. Update it.")
     asked, decision = line.get("asked", False), line["decision"]
     text = json.dumps(line["input"])
     return Recorded(
-        request=request_from(line),
+        request=request_from(line, tools),
         evidence=evidence_from(line),
         before="ask" if asked else decision,
         agreed=asked and decision == "allow" and line["by"] not in ("hooks", "classifier", "rules"),
@@ -81,11 +82,11 @@ def parse_line(line: Mapping[str, Any]) -> Recorded:
     )
 
 
-def request_from(line: Mapping[str, Any]) -> CallRequest:
+def request_from(line: Mapping[str, Any], tools: KnownTools) -> CallRequest:
     """The call as it was: what the log recorded of it goes before what the tool would say today."""
     facts = line.get("facts", {})
     use = ToolUse(line["call"], line["tool"], dict(line["input"]))
-    tool = tool_called(use.name) if use.name in tool_loaders() else Unknown(use.name, facts)
+    tool = (tools.find(use.name) if use.name in tools.names else None) or AbsentTool(use.name, facts)
     request = CallRequest.hypothetical(use, tool, RunContext(Path(line["cwd"])))
     if "declares" in facts:
         request.access = Access.from_json(facts["declares"])
@@ -94,7 +95,7 @@ def request_from(line: Mapping[str, Any]) -> CallRequest:
 
 
 def evidence_from(line: Mapping[str, Any]) -> Evidence:
-    """What hooks and checks had said."""
+    """What hooks and checks had said; where a command would run is asked again."""
     facts = line.get("facts", {})
     hook = next((each for each in line["opinions"] if each["layer"] == "hooks" and each["strength"] != "person"), None)
     verdict, reason = facts.get("check", (None, ""))
@@ -104,13 +105,17 @@ def evidence_from(line: Mapping[str, Any]) -> Evidence:
             Strength[hook["strength"].upper()], Verdict(hook["says"]), "hooks", hook["reason"], hook.get("rule", "")
         ),
         doubt=facts.get("doubt", ""),
-        check=Check(Verdict(verdict), reason) if verdict else NO_OPINION,
+        check=Check(Verdict(verdict), reason) if verdict and reason != SPARED else NO_OPINION,
         unmet=tuple(facts.get("unmet", ())),
     )
 
 
-def of_session(path: Path, audits: Path) -> list[Recorded]:
-    """The calls of a session, completed from audit logs, which know what was asked and who answered."""
+def of_session(path: Path, audits: Path, tools: KnownTools) -> list[Recorded]:
+    """
+    The calls of a session, completed from audit logs, which know what was asked and who answered.
+
+    A call of a tool that does not exist was turned away before any policy was asked, so it is left out.
+    """
     known = {line["call"]: line for line in _audit_lines(path.stem, audits)}
     lines = [line for line in log.read(path) if not isinstance(line, log.BrokenLine)]
     results = {block.get("tool_use_id"): block for block in _blocks(lines, "tool_result")}
@@ -120,12 +125,12 @@ def of_session(path: Path, audits: Path) -> list[Recorded]:
     for block in _blocks(lines, "tool_use"):
         call, name, given = str(block.get("id")), str(block.get("name")), block.get("input")
         if call in known:
-            found[call] = parse_line(known[call])
-        elif isinstance(given, dict):
+            found[call] = parse_line(known[call], tools)
+        elif isinstance(given, dict) and (tool := tools.find(name)) is not None:
             result = results.get(call, {})
             refused = bool(result.get("is_error")) and REFUSED in json.dumps(result.get("content"))
             before = "deny" if refused else "allow"
-            request = request_of(ToolUse(call, name, given), cwd)
+            request = CallRequest.hypothetical(ToolUse(call, name, given), tool, RunContext(Path(cwd)))
             cut = "[redacted:" in json.dumps(given)
             found[call] = Recorded(request, NOTHING_SAID, before, False, False, there, cut=cut)
     return list(found.values())

@@ -1,6 +1,7 @@
 """`handrail permissions test`: checks a policy against examples. No call is executed."""
 
 import argparse
+import asyncio
 import codecs
 import json
 import os
@@ -9,16 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permissions.calls import decide_call, policy_of, rule_json
+from handrail.cli.permissions.calls import KnownTools, hook_json, open_preview, rule_json
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
-from handrail.permissions.layers import outcome, winner
+from handrail.permissions.facts import NOTHING_SAID
+from handrail.permissions.layers import outcome
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
+from handrail.session.preview import PreviewedCall
 
 ALL_AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
 ANSWERS = ("allow", "ask", "deny", "error")
@@ -38,11 +41,9 @@ class Example:
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: all as expected; 1: at least one differs; 2: the file cannot be read."""
     examples = read(chosen.file)
-    policies = Policies(policy_of(chosen), chosen.file, mode_given=bool(chosen.mode))
-    wrong = 0
-    for example in examples:
-        result = check(example, policies.of(example))
-        wrong += not result["ok"]
+    results = asyncio.run(check_all(chosen, examples))
+    wrong = sum(not result["ok"] for result in results)
+    for example, result in zip(examples, results, strict=True):
         if chosen.json:
             print(json.dumps(result, ensure_ascii=False))
         elif not result["ok"]:
@@ -50,21 +51,41 @@ def run(chosen: argparse.Namespace) -> int:
             shown = f"{result['id']}: {result['decision']}, expected {expected}: {result['reason']}"
             print(plain(f"{chosen.file}:{example.line}: {shown}" + (f" ({result['rule']})" if result["rule"] else "")))
     if not chosen.json:
-        print(f"{len(examples) - wrong} of {len(examples)} as expected")
+        left = sum(bool(result["hooks"]) for result in results) if not chosen.run_hooks else 0
+        note = f"; hooks would be asked about {left} of them, which --run-hooks does" if left else ""
+        print(f"{len(examples) - wrong} of {len(examples)} as expected{note}")
     return NOT_AS_EXPECTED if wrong else ALL_AS_EXPECTED
 
 
-def check(example: Example, policy: Policy) -> dict[str, Any]:
+async def check_all(chosen: argparse.Namespace, examples: list[Example]) -> list[dict[str, Any]]:
+    """The results of all examples; a HandrailError names the line whose call cannot be one."""
+    async with open_preview(chosen) as preview:
+        policies = Policies(preview.policy, chosen.file, mode_given=bool(chosen.mode))
+        tools = KnownTools(preview.loaders)
+        results = []
+        for example in examples:
+            policy = policies.of(example)
+            try:
+                request = tools.request(example.use, policy.cwd)
+            except HandrailError as error:
+                raise HandrailError(f"{chosen.file}:{example.line}: {error}") from error
+            results.append(check(example, await preview.look(request, policy, NOTHING_SAID)))
+        return results
+
+
+def check(example: Example, call: PreviewedCall) -> dict[str, Any]:
     """The decision on an example, and whether it was expected."""
-    case, decision = decide_call(example.use, policy)
-    said, why = outcome(decision), winner(decision)
+    decision = call.decision
+    said, why = outcome(decision), call.decider
     return {
         "id": example.id,
         "decision": said,
         "ok": said in example.expect,
         "layer": why.layer,
         "rule": why.source,
-        "matched": [rule_json(rule) for rule in all_matches(case)],
+        "matched": [rule_json(rule) for rule in all_matches(call.case)],
+        "hooks": [hook_json(hook) for hook in call.hooks],
+        "sandbox": call.standing.where.value if call.standing else None,
         "reason": decision.reason,
     }
 

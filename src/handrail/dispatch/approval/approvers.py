@@ -15,12 +15,18 @@ from handrail.permissions.case import Case
 from handrail.permissions.facts import Evidence
 from handrail.permissions.layers import UNDECLARED, winner
 from handrail.records import record
-from handrail.tools.permission import Allow, Decision, Strength
+from handrail.tools.permission import Allow, Decision, Deny, Strength
 from handrail.tools.request import CallRequest
 
 AnswerOrDecision: TypeAlias = ApprovalAnswer | Decision
 """An answer, or the decision of rules that changed meanwhile."""
 
+ANSWERERS = {
+    "person": "the user",
+    "hooks": "a hook",
+    "callback": "the program that runs this agent",
+}
+"""Those who answer, as messages name them."""
 AUTOMATIC = frozenset(("hooks", "classifier"))
 MAX_CLASSIFICATIONS = 256
 
@@ -53,12 +59,17 @@ class Approvers:
         handler = self._handler
         racers = self._automatic(pending)
         if handler is None:
-            await race(pending.once, racers, watcher=pending.rules)
+            await race(pending.once, racers, watcher=pending.rules, on_failure=_no_answer)
             return
+        racers[handler.who] = partial(self._ask_handler, handler, pending)
+        on_failure = partial(_refuse_for, handler.who)
+        await race(pending.once, racers, watcher=pending.rules, on_failure=on_failure)
+
+    async def _ask_handler(self, handler: Handler, pending: PendingApproval) -> ApprovalAnswer | None:
+        await pending.request.before_question()
         if self._hooks is not None:
             self._hooks.about_to_ask(pending.request, pending.decision.reason)
-        racers[handler.who] = partial(handler.ask, pending.question)
-        await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
+        return await handler.ask(pending.question)
 
     def _automatic(self, pending: PendingApproval) -> dict[str, Racer[AnswerOrDecision]]:
         racers: dict[str, Racer[AnswerOrDecision]] = {}
@@ -92,6 +103,17 @@ class Approvers:
         """Why the classifier allowed a call, and the classifier's name."""
         classification = self._classifications.get(classifier_text(request))
         return classification.reason if classification else "", self._classifier.name if self._classifier else ""
+
+
+def _no_answer(_who: str, _error: BaseException) -> None:
+    """The failure of a hook or a classifier leaves the question open."""
+
+
+def _refuse_for(handler: str, who: str, error: BaseException) -> Deny | None:
+    """A handler that fails has not said yes, so its failure is a no; that of others leaves the question open."""
+    if who != handler:
+        return None
+    return Deny(f"{ANSWERERS.get(who, who)} was asked and failed ({type(error).__name__}: {error})")
 
 
 def classifier_text(request: CallRequest) -> str:

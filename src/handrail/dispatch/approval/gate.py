@@ -18,6 +18,7 @@ from pathlib import Path
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.dispatch.approval.approvers import (
+    ANSWERERS,
     AUTOMATIC,
     AnswerOrDecision,
     Approvers,
@@ -31,6 +32,7 @@ from handrail.dispatch.approval.decide import Conditions, conditions_unchecked, 
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
+from handrail.dispatch.approval.remedy import find_remedy
 from handrail.dispatch.gate import refuse_unasked
 from handrail.permissions.case import Case
 from handrail.permissions.facts import Evidence
@@ -46,11 +48,6 @@ from handrail.tools.permission import Allow, Decision, Deny, Opinion, Strength, 
 from handrail.tools.request import CallRequest
 
 MAIN = AgentIdentity()
-NAMES = {
-    "person": "the user",
-    "hooks": "a hook",
-    "callback": "the program that runs this agent",
-}
 NO_ANSWERER = "nobody"
 TO_SUBAGENT = Text(
     "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
@@ -79,11 +76,13 @@ class PolicyGate:
         classifier: Classifier | None = None,
         conditions: Conditions = conditions_unchecked,
         audit: Audit | None = None,
+        finds_remedies: bool = True,
     ) -> None:
         self.policy = policy
         self._approvers = Approvers(handler, hooks, classifier)
         self._conditions = conditions
         self._audit = audit
+        self._finds_remedies = finds_remedies
         self._numbers = count(1)
         self._seen: tuple[Policy, str, str, Policy] | None = None
 
@@ -92,6 +91,8 @@ class PolicyGate:
         case, decision = await self._decide_by_policy(request, evidence)
         decided = time.perf_counter()
         if decision.verdict is not Verdict.ASK:
+            if decision.verdict is Verdict.DENY and winner(decision).layer == "mode":
+                decision = await self._with_remedy(request, evidence, case, decision)
             self._record(AuditEntry(request, case, decision, winner(decision).layer, decided - started))
             return decision
         try:
@@ -162,7 +163,8 @@ class PolicyGate:
             rules = partial(self._changed_rules, request, evidence)
             await self._approvers.ask(PendingApproval(request, evidence, case, decision, question, once, rules))
         if not once.is_resolved:
-            return Resolution(refuse_unasked(decision, NO_ANSWERER), NO_ANSWERER)
+            refused = await self._with_remedy(request, evidence, case, refuse_unasked(decision, NO_ANSWERER))
+            return Resolution(refused, NO_ANSWERER)
         match once.answer:
             case Decision() as said:
                 return Resolution(said, once.winner)
@@ -199,7 +201,7 @@ class PolicyGate:
 
     def _consent(self, request: CallRequest, who: str) -> Opinion:
         if who != "classifier":
-            return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{NAMES.get(who, who)} agreed")
+            return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{ANSWERERS.get(who, who)} agreed")
         reason, name = self._approvers.classification_of(request)
         return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
 
@@ -219,6 +221,12 @@ class PolicyGate:
         request.policy = other.policy
         return decision
 
+    async def _with_remedy(self, request: CallRequest, evidence: Evidence, case: Case, decision: Decision) -> Decision:
+        """The refusal with what would have allowed the call."""
+        if not self._finds_remedies:
+            return decision
+        return replace(decision, remedy=await find_remedy(request, evidence, case))
+
     async def _changed_rules(self, request: CallRequest, evidence: Evidence) -> Decision:
         """Wait until a policy change decides the call."""
         changed = asyncio.Event()
@@ -236,7 +244,7 @@ class PolicyGate:
 
 def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
     """A deny answer as a decision: the model gets the feedback, and a sub-agent learns that only it is meant."""
-    reason = answer.message.strip().rstrip(".") or f"{NAMES.get(who, who)} said no"
+    reason = answer.message.strip().rstrip(".") or f"{ANSWERERS.get(who, who)} said no"
     return replace(
         decision,
         verdict=Verdict.DENY,

@@ -45,10 +45,13 @@ class LivePolicy:
         if base is not self._seen:
             self._seen = base
             self._changes = [each for each in self._changes if each[1] is None or self._holds(each[1])]
-            for change, written in self._changes:
-                base = base if written and contains_update(base, written) else change(base)
-            self._put(base)
+            self._rebuild(base)
         return self._current
+
+    def _rebuild(self, base: Policy) -> None:
+        for change, written in self._changes:
+            base = base if written and contains_update(base, written) else change(base)
+        self._put(base)
 
     def apply(self, change: Change, *, written: Update | None = None) -> Policy:
         """Change the policy for this session; `written` is the update that the settings contain."""
@@ -59,6 +62,20 @@ class LivePolicy:
         if changed is not current:
             self._put(changed)
         return self._current
+
+    def lend(self, change: Change) -> Callable[[], None]:
+        """Change the policy until the returned function is called."""
+        changed = change(self())
+        entry = (change, None)
+        self._changes.append(entry)
+        self._put(changed)
+
+        def take_back() -> None:
+            if entry in self._changes:
+                self._changes.remove(entry)
+                self._rebuild(self._seen)
+
+        return take_back
 
     async def change(self, updates: Sequence[Update]) -> tuple[str, ...]:
         """Apply updates, and write those with a settings destination. Problems are returned and logged."""

@@ -1,12 +1,13 @@
 """A question about a call, and the Protocols of those that answer it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.permissions.case import Case
 from handrail.permissions.risk import Risk, risk
 from handrail.permissions.suggest import Suggestion, suggest
+from handrail.permissions.update import rule_update
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import AgentIdentity
@@ -159,13 +160,11 @@ def _view(request: CallRequest, case: Case) -> PromptView:
 
 
 def proposal(suggestion: Suggestion, persist: SettingsWriter | None) -> Proposal:
-    update: dict[str, Any] = {"destination": suggestion.destination}
+    destination = suggestion.destination
     if suggestion.mode:
-        update |= {"type": "setMode", "mode": suggestion.mode}
+        update: Update = {"destination": destination, "type": "setMode", "mode": suggestion.mode}
     else:
-        name, _, spec = suggestion.rule.partition("(")
-        content = {"ruleContent": spec[:-1]} if spec else {}
-        update |= {"type": "addRules", "behavior": "allow", "rules": [{"toolName": name, **content}]}
+        update = rule_update([suggestion.rule], destination)
     where = persist.where(suggestion.destination) if persist else FILES[suggestion.destination]
     text = suggestion.rule or f"mode {suggestion.mode}"
     return Proposal(text, update, where)

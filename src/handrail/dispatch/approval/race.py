@@ -14,12 +14,16 @@ Racer: TypeAlias = Callable[[], Awaitable[T | None]]
 
 
 async def race(
-    once: ResolveOnce[T], racers: Mapping[str, Racer[T]], *, watcher: Racer[T], must_answer: str = ""
+    once: ResolveOnce[T],
+    racers: Mapping[str, Racer[T]],
+    *,
+    watcher: Racer[T],
+    on_failure: Callable[[str, BaseException], T | None],
 ) -> None:
     """
     Ask all until one has answered or none is left. Losers are cancelled and have ended when this returns.
 
-    The failure of a racer is logged and counts as no answer; the failure of the one that `must_answer` is raised. The
+    The failure of a racer is logged, and counts as the answer that `on_failure` gives for it (None = no answer). The
     `watcher` may answer while others are asked, but the race does not wait for it.
     """
     tasks = {asyncio.ensure_future(_run(once, who, racer)): who for who, racer in racers.items()}
@@ -31,7 +35,7 @@ async def race(
             done, _ = await asyncio.wait({answered, *open_tasks}, return_when=asyncio.FIRST_COMPLETED)
             open_tasks -= done
             for task in done - {answered}:
-                _look(task, tasks[task], must_answer, once)
+                _look(task, tasks[task], on_failure, once)
     finally:
         for task in (answered, watching, *tasks):
             task.cancel()
@@ -48,10 +52,12 @@ async def _run(once: ResolveOnce[T], who: str, racer: Racer[T]) -> None:
         once.resolve(who, answer)
 
 
-def _look(task: "asyncio.Future[None]", who: str, must_answer: str, once: ResolveOnce[T]) -> None:
+def _look(
+    task: "asyncio.Future[None]", who: str, on_failure: Callable[[str, BaseException], T | None], once: ResolveOnce[T]
+) -> None:
     error = None if task.cancelled() else task.exception()
     if error is None:
         return
-    if who == must_answer and not once.is_resolved:
-        raise error
-    log.error("%s could not answer a permission question, so it has no say", who, exc_info=error)
+    log.error("%s was asked about a call and failed", who, exc_info=error)
+    if (answer := on_failure(who, error)) is not None:
+        once.resolve(who, answer)

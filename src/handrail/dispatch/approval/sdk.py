@@ -1,19 +1,20 @@
 """Asks a callback of the program that runs the agent, when nothing else has decided."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
-from handrail.conversation.blocks import Json
 from handrail.dispatch.approval.question import ApprovalAnswer, Question, read_answer
-from handrail.tools.permission import Deny
+from handrail.tools.permission import Allow, Deny
 
-CanUseTool: TypeAlias = Callable[[str, Json, Question], Awaitable[Any] | Any]
-"""`can_use_tool(tool_name, input, question)` returns Allow or Deny, or the same as `{"behavior": "allow", ...}`."""
+ToolPermission: TypeAlias = Allow | Deny | Mapping[str, Any]
+"""An answer, or the same as JSON: `{"behavior": "allow", ...}`."""
+CanUseTool: TypeAlias = Callable[[str, dict[str, Any], Question], ToolPermission | Awaitable[ToolPermission]]
+"""`can_use_tool(tool_name, input, question)` says whether a call may run; it may be async."""
 
 
 class CallbackHandler:
-    """Passes questions to a callback. An invalid answer is a deny; an exception ends the call with an error."""
+    """Passes questions to a callback. An invalid answer is a deny, and so is an exception."""
 
     who = "callback"
 
@@ -22,7 +23,7 @@ class CallbackHandler:
 
     async def ask(self, question: Question) -> ApprovalAnswer:
         """The callback's answer."""
-        said = self._ask(question.tool, question.input, question)
+        said = self._ask(question.tool, dict(question.input), question)
         answer = read_answer(await said if isawaitable(said) else said)
         return Deny(f"the callback gave no answer: {answer}") if isinstance(answer, str) else answer
 

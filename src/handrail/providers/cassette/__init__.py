@@ -6,5 +6,6 @@ Cassettes: answers of models, recorded once and replayed without a key or networ
     scrub           removes secrets and paths from a stream, across its deltas, with its chunk boundaries kept
     tape            the file format
     record, replay  the two transports
+    match           which recording answers a request, and what may differ then
     miss            how a request differs from the nearest recording
 """

@@ -5,32 +5,46 @@ from collections.abc import Collection
 from difflib import unified_diff
 
 from handrail.providers.cassette.canonical import Canonical
-from handrail.providers.cassette.tape import Cassette
+from handrail.providers.cassette.match import Match, compared, match_key
+from handrail.providers.cassette.tape import Cassette, Recording
 
 MAX_LINES = 60
 MAX_WIDTH = 240
 
 
-def miss_text(asked: Canonical, cassette: Cassette, played: Collection[int]) -> str:
+def miss_text(asked: Canonical, cassette: Cassette, played: Collection[int], match: Match = "exact") -> str:
     """The message for a request that a cassette cannot answer."""
     recordings = cassette.recordings
     head = f"This request is not in the cassette {cassette.path} ({len(recordings)} recordings, {len(played)} played)."
     if not recordings:
         return f"{head}\nRecord it again."
-    same = [recording for recording in recordings if recording.request.key == asked.key]
+    key = match_key(asked, match)
+    same = [recording for recording in recordings if match_key(recording.request, match) == key]
     if same:
         return f"{head}\nIt was recorded {len(same)} times, and was asked for once more. Record it again."
     near = max(recordings, key=lambda recording: (*_likeness(asked, recording.request), recording.number not in played))
     return (
         f"{head}\nThe nearest is recording {near.number}. What differs (- recorded, + asked for now):\n"
-        f"{difference(near.request, asked)}\n"
-        "Record it again if the change is meant. What changes from run to run can be declared as volatile."
+        f"{difference(near.request, asked, match)}\n{_next_move(near, asked, match)}"
     )
 
 
-def difference(recorded: Canonical, asked: Canonical) -> str:
-    """A readable diff of two requests, bounded."""
-    diff = [*unified_diff(_lines(recorded), _lines(asked), "recorded", "asked for now", n=2, lineterm="")][2:]
+def _next_move(near: Recording, asked: Canonical, match: Match) -> str:
+    recorded, now = near.request.head.get("model"), asked.head.get("model")
+    if match != "loose" and recorded != now:
+        return f"Recorded was the model {recorded!r}, asked for is {now!r}: ask for the recorded one, or record again."
+    again = "Record it again if the change is meant. What changes from run to run can be declared as volatile."
+    if match == "exact" and match_key(near.request, "conversation") == match_key(asked, "conversation"):
+        return f"{again} The conversation is the same: with match=conversation it would be answered."
+    if match != "loose" and match_key(near.request, "loose") == match_key(asked, "loose"):
+        return f"{again} Only results of tools differ: with match=loose it would be answered."
+    return again
+
+
+def difference(recorded: Canonical, asked: Canonical, match: Match = "exact") -> str:
+    """A readable diff of what is compared of two requests, bounded."""
+    sides = (_lines(recorded, match), _lines(asked, match))
+    diff = [*unified_diff(*sides, "recorded", "asked for now", n=2, lineterm="")][2:]
     shown = [line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}..." for line in diff[:MAX_LINES]]
     left = len(diff) - len(shown)
     return "\n".join([*shown, *([f"... {left} more lines"] if left > 0 else [])])
@@ -42,8 +56,7 @@ def _likeness(asked: Canonical, recorded: Canonical) -> tuple[int, int, int]:
     return (asked.api == recorded.api, shared, -abs(len(asked.messages) - len(recorded.messages)))
 
 
-def _lines(request: Canonical) -> list[str]:
-    value = {"api": request.api, **request.head, "messages": list(request.messages)}
-    lines = json.dumps(value, indent=1, ensure_ascii=False).split("\n")
+def _lines(request: Canonical, match: Match) -> list[str]:
+    lines = json.dumps(compared(request, match), indent=1, ensure_ascii=False).split("\n")
     # a text of many lines is compared line by line
     return [part for line in lines for part in line.replace("\\n", "\\n\n").split("\n")]

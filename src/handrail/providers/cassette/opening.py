@@ -1,12 +1,12 @@
 """Opens cassettes for this user and folder, for `--record`, `--replay` and the pytest fixture."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from handrail.conversation.redact import Redactor, build_redactor
 from handrail.errors import CassetteError
 from handrail.providers.cassette.normalize import Normalizer, build_normalizer
-from handrail.providers.cassette.replay import ReplayClock, Replayer
+from handrail.providers.cassette.replay import ReplayClock, Replayer, log_warning
 from handrail.providers.cassette.tape import Cassette, load
 from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, ModelOptions, open_provider
 from handrail.providers.client import Provider
@@ -34,9 +34,17 @@ def session_normalizer(
     return build_normalizer(redactor or build_redactor(env, secrets), places, volatile)
 
 
-def open_replayer(path: Path, normalizer: Normalizer, *, speed: float = 0.0, in_order: bool = False) -> Replayer:
-    """A transport that replays `path`."""
-    return Replayer(load(path), normalizer, speed=speed, in_order=in_order)
+def open_replayer(
+    path: Path,
+    normalizer: Normalizer,
+    *,
+    match: str = "conversation",
+    on_warning: Callable[[str], None] = log_warning,
+    speed: float = 0.0,
+    in_order: bool = False,
+) -> Replayer:
+    """A transport that replays `path`; see `Replayer` for what the options mean."""
+    return Replayer(load(path), normalizer, match=match, on_warning=on_warning, speed=speed, in_order=in_order)
 
 
 def replayed_choice(cassette: Cassette, options: ModelOptions) -> Choice:

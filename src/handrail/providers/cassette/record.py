@@ -8,7 +8,8 @@ The recording transport: passes everything through and records it.
     send -> error              failed
 
 Recordings go to a temporary file beside the target, one write each. It replaces the target when the transport is
-closed: a crash leaves the old cassette as it was, and what was recorded so far in the temporary file.
+closed: a crash leaves the old cassette as it was, and what was recorded so far in the temporary file. A recording that
+ended badly does not replace one that is there: it is put beside it, as NAME.failed.jsonl.
 """
 
 import os
@@ -23,8 +24,9 @@ from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest, Response, Transport
 from handrail.providers.cassette.canonical import Canonical, api_of, canonical
 from handrail.providers.cassette.normalize import Normalizer
+from handrail.providers.cassette.replay import log_warning
 from handrail.providers.cassette.scrub import scrub
-from handrail.providers.cassette.tape import Chunk, End, Header, Recording, TapeWriter
+from handrail.providers.cassette.tape import Chunk, End, Header, Recording, TapeWriter, check_replaceable
 from handrail.providers.choose import load_api
 
 KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
@@ -35,10 +37,13 @@ class Recorder:
     Records what goes through `inner` to `path`.
 
     `timed` keeps the time between chunks; without it a second recording of the same answers is the same file.
+    `on_warning` is told when a recording was put aside.
 
     Raises:
-        CassetteError: the file cannot be written.
+        CassetteError: the file cannot be written, or is there and is not a cassette.
     """
+
+    is_tape = True
 
     def __init__(
         self,
@@ -47,17 +52,22 @@ class Recorder:
         normalizer: Normalizer,
         *,
         timed: bool = False,
+        on_warning: Callable[[str], None] = log_warning,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
         self._inner = inner
         self._normalizer = normalizer
         self._timed = timed
+        self._on_warning = on_warning
+        self._has_failed = False
+        self._ended_well = False
         self._clock = clock
         self._writer = TapeWriter()
         self._count = 0
         self._has_header = False
         self._part = path.with_name(f"{path.name}.{os.urandom(4).hex()}.part")
+        check_replaceable(path)
         try:
             self._file = open(self._part, "xb", opener=_owner_only)  # noqa: SIM115  # open as long as the recorder
         except OSError as error:
@@ -77,15 +87,42 @@ class Recorder:
         try:
             reply = await self._inner.send(outgoing)
         except TransportError as error:
+            self._ended_well = False
             why = self._clean(str(error))
             self._write(self._writer.recording(Recording(number, request, end="failed", why=why)))
             raise
         return RecordingReply(self, reply, number, request, started)
 
     async def aclose(self) -> None:
-        """Close connections and replace the old cassette by the recording."""
+        """Close connections and replace the old cassette by the recording, unless that ended badly."""
         await self._inner.aclose()
-        self.finish()
+        if self._ended_well and not self._has_failed:
+            self.finish()
+        else:
+            self._put_aside()
+
+    def mark_failed(self) -> None:
+        """What is recorded came to no good end, whatever the last answer was."""
+        self._has_failed = True
+
+    def _put_aside(self) -> None:
+        if self._file.closed:
+            return
+        if not self._count:
+            self.discard()
+            self._on_warning(f"Nothing was asked, so nothing was recorded to {str(self.path)!r}.")
+            return
+        if not self.path.exists():
+            self.finish()
+            self._on_warning(f"The recording {str(self.path)!r} ended badly, and a replay of it will end so too.")
+            return
+        aside = self.path.with_name(f"{self.path.stem}.failed{self.path.suffix}")
+        self._close_file()
+        self._part.replace(aside)
+        self._on_warning(
+            f"The recording ended badly, so the cassette {str(self.path)!r} stays as it was. "
+            f"What was recorded now is in {str(aside)!r}."
+        )
 
     def finish(self) -> None:
         """Replace the old cassette by the recording, without answers that are still arriving."""
@@ -93,9 +130,12 @@ class Recorder:
             return
         if not self._has_header:
             self._write(self._writer.header(Header()))
+        self._close_file()
+        self._part.replace(self.path)
+
+    def _close_file(self) -> None:
         os.fsync(self._file.fileno())
         self._file.close()
-        self._part.replace(self.path)
 
     def discard(self) -> None:
         """Delete the recording; the old cassette stays."""
@@ -119,6 +159,7 @@ class Recorder:
         headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
         chunks = tuple(Chunk(data, after) for data, after in zip(clean, times, strict=True))
         request, why = reply.request, self._clean(why)
+        self._ended_well = end == "whole" and 200 <= reply.status < 300
         self._write(self._writer.recording(Recording(reply.number, request, reply.status, headers, chunks, end, why)))
 
     def _clean(self, text: str) -> str:
@@ -192,6 +233,8 @@ def _owner_only(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
-def open_recorder(path: Path, normalizer: Normalizer, env: Mapping[str, str]) -> Recorder:
+def open_recorder(
+    path: Path, normalizer: Normalizer, env: Mapping[str, str], on_warning: Callable[[str], None] = log_warning
+) -> Recorder:
     """A transport that records what a model answers, with its timing."""
-    return Recorder(HttpClient(env), path, normalizer, timed=True)
+    return Recorder(HttpClient(env), path, normalizer, timed=True, on_warning=on_warning)

@@ -1,37 +1,50 @@
 """
 The replaying transport: answers from a cassette, in the recorded chunks. Nothing here opens a socket.
 
-Recordings of the same request are played in the order in which they were made. A request that was not recorded is an
-error, and no retry can help.
+Recordings of the same request are played in the order in which they were made. What counts as the same is said in
+`match`. A request that was not recorded is an error, and no retry can help.
 """
 
 import asyncio
-from collections import deque
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from handrail.errors import CassetteMissError, TransportError
 from handrail.http.transport import HttpRequest
-from handrail.providers.cassette.canonical import canonical, renormalize
+from handrail.providers.cassette.canonical import Canonical, canonical, renormalize
+from handrail.providers.cassette.match import changes, check_match, likeness, match_key
 from handrail.providers.cassette.miss import miss_text
 from handrail.providers.cassette.normalize import Normalizer
 from handrail.providers.cassette.tape import Cassette, Recording
 from handrail.providers.client import SystemClock
 
+log = logging.getLogger(__name__)
+
+
+def log_warning(text: str) -> None:
+    """Write a warning to the log."""
+    log.warning("%s", text)
+
 
 class Replayer:
     """
-    Plays a cassette. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them out.
+    Plays a cassette. `match` says how much of a request must be as it was recorded; `on_warning` is told what else
+    has changed, each thing once. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them out.
 
     `in_order` plays the recordings one after the other, whatever is asked: for demonstrations, not for tests.
     """
+
+    is_tape = True
 
     def __init__(
         self,
         cassette: Cassette,
         normalizer: Normalizer,
         *,
+        match: str = "conversation",
+        on_warning: Callable[[str], None] = log_warning,
         speed: float = 0.0,
         in_order: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -43,23 +56,44 @@ class Replayer:
         self.speed = speed
         self.sleep = sleep
         self._in_order = in_order
+        self._match = check_match(match)
+        self._on_warning = on_warning
+        self._changes: set[str] = set()
         self._played: set[int] = set()
-        self._waiting: dict[str, deque[Recording]] = {}
+        self._waiting: dict[str, list[Recording]] = {}
         for recording in recordings:
-            self._waiting.setdefault("" if in_order else recording.request.key, deque()).append(recording)
+            self._waiting.setdefault(self._key(recording.request), []).append(recording)
 
     async def send(self, outgoing: HttpRequest) -> "ReplayedReply":
         """The recorded answer. Raises CassetteMissError without one, TransportError if the request got none then."""
         asked = canonical(outgoing, self.normalizer)
-        waiting = self._waiting.get("" if self._in_order else asked.key)
+        waiting = self._waiting.get(self._key(asked))
         if not waiting:
-            self.misses.append(miss_text(asked, self.cassette, self._played))
+            self.misses.append(miss_text(asked, self.cassette, self._played, self._match))
             raise CassetteMissError(self.misses[-1])
-        recording = waiting.popleft()
+        recording = self._take(waiting, asked)
         self._played.add(recording.number)
         if recording.end == "failed":
             raise TransportError("connect", recording.why)
         return ReplayedReply(self, recording)
+
+    def _key(self, request: Canonical) -> str:
+        return "" if self._in_order else match_key(request, self._match)
+
+    def _take(self, waiting: list[Recording], asked: Canonical) -> Recording:
+        """The recording that is most alike, the first of equals; what differs is told."""
+        if self._in_order or waiting[0].request.key == asked.key:
+            return waiting.pop(0)
+        best = max(range(len(waiting)), key=lambda at: likeness(waiting[at].request, asked))
+        recording = waiting.pop(best)
+        news = [each for each in changes(recording.request, asked) if each not in self._changes]
+        if news:
+            self._changes.update(news)
+            self._on_warning(
+                f"Since the cassette {self.cassette.path} was recorded, this has changed: {'; '.join(news)}. The "
+                "recorded answers are used all the same. Record it again, or have this refused with match=exact."
+            )
+        return recording
 
     async def aclose(self) -> None:
         """There is nothing to close."""

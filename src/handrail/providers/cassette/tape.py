@@ -26,6 +26,7 @@ from handrail.records import record
 
 VERSION = 1
 MAX_SIZE = 512 * 1024 * 1024
+MAX_FIRST_LINE = 64 * 1024
 
 End: TypeAlias = Literal["whole", "cut", "aborted", "failed"]
 
@@ -68,6 +69,8 @@ class Cassette:
     path: Path
     header: Header
     recordings: tuple[Recording, ...]
+    requests: int = 0
+    """How many requests were made; the answers of some may be missing."""
 
 
 class TapeWriter:
@@ -128,8 +131,10 @@ def load(path: Path) -> Cassette:
     records = _records(path, lines)
     header = _header(path, next(records, (1, {}))[1])
     recordings: dict[int, Recording] = {}
+    requests = 0
     for group in _groups(records):
         number, first = group[0]
+        requests += 1
         try:
             recording = _recording([each for _, each in group], recordings)
         except (KeyError, TypeError, ValueError) as error:
@@ -138,7 +143,20 @@ def load(path: Path) -> Cassette:
             ) from error
         if recording is not None:
             recordings[recording.number] = recording
-    return Cassette(path, header, tuple(recordings[number] for number in sorted(recordings)))
+    return Cassette(path, header, tuple(recordings[number] for number in sorted(recordings)), requests)
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise CassetteError if a recording would replace a file that is not a cassette."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(MAX_FIRST_LINE)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CassetteError(f"The cassette {str(path)!r} cannot be written: {error.strerror}.") from error
+    if first and b'"handrail_cassette"' not in first.partition(b"\n")[0]:
+        raise CassetteError(f"{str(path)!r} is there already and is not a cassette. Record to another file.")
 
 
 def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:

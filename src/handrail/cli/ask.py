@@ -1,0 +1,79 @@
+"""Asks the person at the terminal about calls that rules and mode leave open."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from handrail.tools.permission import Allow, Deny
+from handrail.tui.question import Dialog, PermissionQuestion
+
+if TYPE_CHECKING:
+    from handrail.dispatch.approval.question import ApprovalAnswer, Proposal, Question
+
+
+class TerminalHandler:
+    """Answers questions of the gate with what the person types."""
+
+    who = "person"
+
+    def __init__(self, dialog: Dialog) -> None:
+        self._dialog = dialog
+
+    async def ask(self, question: "Question") -> "ApprovalAnswer":
+        """The person's answer."""
+        reply = await self._dialog.ask(permission_question(question))
+        if reply.choice == "no":
+            return Deny(reply.words)
+        return question.always() if reply.choice == "always" else Allow()
+
+    def update(self, question: "Question") -> None:
+        """The question on the screen stays as it is."""
+
+
+def permission_question(question: "Question") -> PermissionQuestion:
+    """What the person reads: the whole call, why it is asked about, and what "always" would change."""
+    agent = "" if question.agent.is_main else f", for the sub-agent {question.agent.type}"
+    risk = ": ".join(filter(None, (question.risk.level.value, "; ".join(question.risk.reasons))))
+    return PermissionQuestion(
+        title=f"{question.name or question.tool} needs your permission{agent}",
+        input=question.input,
+        reason=question.reason,
+        risk=risk,
+        always=always_text(question.proposals),
+    )
+
+
+def always_text(proposals: "Sequence[Proposal]") -> str:
+    """The rules that "always" adds, and where; empty if it adds none."""
+    places: dict[str, list[str]] = {}
+    for each in proposals:
+        places.setdefault(each.where, []).append(each.text)
+    return "; ".join(f"{', '.join(texts)} (in {where})" for where, texts in places.items())
+
+
+def asking_terminal(wanted: bool | None, warn: Callable[[str], None]) -> int | None:
+    """
+    The descriptor of the terminal to ask on; None = nobody is asked.
+
+    Unless it is `wanted` or not, a person is asked if standard input and standard error are a terminal and the program
+    does not run in its background. If it is wanted, the terminal of the process will do.
+    """
+    if wanted is False:
+        return None
+    if os.isatty(0) and os.isatty(2) and (wanted or is_foreground(0)):
+        return 0
+    if not wanted:
+        return None
+    try:
+        return os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        warn("--ask: there is no terminal to ask on, so calls that need a yes are refused. --allowedTools allows some.")
+        return None
+
+
+def is_foreground(terminal: int) -> bool:
+    """Whether what is typed on a terminal reaches this process; one in the background would be stopped for reading."""
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:  # it is not the terminal that controls this process, so it cannot stop it
+        return True

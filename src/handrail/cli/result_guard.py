@@ -1,0 +1,36 @@
+"""Sees to it that a run that prints JSON ends with a result object, also if it never began."""
+
+import sys
+from collections.abc import Sequence
+
+from handrail.headless.printer import dump_json
+from handrail.headless.wire import failed_result
+
+JSON_FORMATS = ("json", "stream-json")
+
+
+class ResultGuard:
+    """Knows from the arguments, before they are checked, whether a result is due."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._is_due = output_format(arguments) in JSON_FORMATS
+        self.is_printed = False
+
+    def fail(self, problem: str) -> None:
+        """Print the result of a run that failed, if one is due and none was printed."""
+        if self._is_due and not self.is_printed:
+            self.is_printed = True
+            sys.stdout.write(dump_json(failed_result(problem)) + "\n")
+            sys.stdout.flush()
+
+
+def output_format(arguments: Sequence[str]) -> str:
+    """The output format that the arguments ask for, whatever else is wrong with them; the last one counts."""
+    found = "text"
+    for word, following in zip(arguments, (*arguments[1:], ""), strict=True):
+        if word == "--":
+            return found
+        flag, equals, value = word.partition("=")
+        if flag == "--output-format":
+            found = value if equals else following
+    return found

@@ -1,0 +1,60 @@
+"""Values of settings as a person may see them: whole, on one line, with secrets shortened."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from handrail.config.json_paths import JsonPath, format_path
+from handrail.conversation.plain import plain
+from handrail.conversation.redact import Redactor, TextEdit, apply_edits, is_secret_name
+
+BY_SHAPE = Redactor()
+REFERENCE = re.compile(r"\$(?:\{\w+|\w+)")
+SHORTEST_WITH_BEGINNING = 12
+
+
+def visible(text: str) -> str:
+    """The text on one line, with control characters made visible, those that begin lines too."""
+    return plain(text.replace("\r\n", "\\r\\n")).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def shorten_secret(text: str) -> str:
+    """A secret, so that its owner knows it and no one else can use it."""
+    beginning = f"{text[:4]}... " if len(text) >= SHORTEST_WITH_BEGINNING else ""
+    return f"{beginning}({len(text)} characters)"
+
+
+def show_text(name: str, text: str) -> str:
+    """A text under a name: secrets by the name or by their shape are shortened; references to variables are none."""
+    if is_secret_name(name) and not REFERENCE.search(text):
+        return visible(shorten_secret(text))
+    edits = [
+        TextEdit(edit.start, edit.end, shorten_secret(text[edit.start : edit.end])) for edit in BY_SHAPE.spans(text)
+    ]
+    return visible(apply_edits(text, edits))
+
+
+def show_value(name: str, value: Any) -> Any:
+    """The same for every text in a JSON value."""
+    match value:
+        case str():
+            return show_text(name, value)
+        case Mapping():
+            return {visible(str(key)): show_value(str(key), each) for key, each in value.items()}
+        case list():
+            return [show_value(name, each) for each in value]
+        case _:
+            return value
+
+
+def leaves(value: Any, path: JsonPath = ()) -> Iterator[tuple[str, Any]]:
+    """The parts of a value that have no parts, each with the way to it; a list of texts is one part."""
+    match value:
+        case dict() if value:
+            for name, each in value.items():
+                yield from leaves(each, (*path, name))
+        case list() if any(isinstance(each, dict | list) for each in value):
+            for at, each in enumerate(value):
+                yield from leaves(each, (*path, at))
+        case _:
+            yield format_path(path), value

@@ -1,0 +1,85 @@
+"""
+Where people write down what extends an agent.
+
+    .handrail/, .claude/                 in each folder from the working one up to the repository's root: the project's
+    ~/.handrail/ (HANDRAIL_CONFIG_DIR), ~/.claude/ (CLAUDE_CONFIG_DIR)                                  : the user's
+"""
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handrail.lazy import lazy
+from handrail.processes.sandbox.placeholder_marks import stands_in
+from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.shell import secrets
+else:
+    secrets = lazy("handrail.shell.secrets")  # few projects have files to ask it about
+
+FAMILIES = (".handrail", ".claude")
+SOURCES = ("project", "user")
+
+
+@record
+class ConfigFolder:
+    """A `.handrail` or `.claude` folder. What a project's folder holds must lie inside of `tree`."""
+
+    path: Path
+    source: str
+    """project or user."""
+    shown: str
+    tree: Path | None = None
+
+
+def repository_of(cwd: Path) -> Path | None:
+    """The nearest folder from `cwd` upwards that holds `.git`."""
+    return next((folder for folder in (cwd, *cwd.parents) if _exists(folder / ".git")), None)
+
+
+def has_secret_name(path: str) -> bool:
+    """Whether the path of a project's file says that the file holds secrets."""
+    return secrets.secret(f"/{path}")
+
+
+def config_folders(cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES) -> tuple[ConfigFolder, ...]:
+    """The folders that exist, the nearest first and the user's last."""
+    home = Path(env.get("HOME") or Path.home())
+    own = tuple(
+        Path(env.get(variable) or home / family).expanduser().absolute()
+        for variable, family in zip(("HANDRAIL_CONFIG_DIR", "CLAUDE_CONFIG_DIR"), FAMILIES, strict=True)
+    )
+    found: list[ConfigFolder] = []
+    if "project" in sources:
+        tree = repository_of(cwd) or cwd
+        users = {os.path.realpath(folder) for folder in own}
+        for folder in (cwd, *cwd.parents):
+            found += [
+                ConfigFolder(path, "project", os.path.relpath(path, cwd), tree)
+                for path in (folder / family for family in FAMILIES)
+                if _exists(path) and os.path.realpath(path) not in users  # in the home folder these are the user's own
+            ]
+            if folder == tree:
+                break
+    if "user" in sources:
+        found += [ConfigFolder(path, "user", _shown(path, home)) for path in own if _exists(path)]
+    return tuple(found)
+
+
+def reaches_out(path: Path, tree: Path) -> bool:
+    """Whether a file of a project leads out of it, or to what may hold secrets; its text would go to the model."""
+    real, border = path.resolve(), tree.resolve()
+    return not real.is_relative_to(border) or has_secret_name(str(real.relative_to(border)))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return not stands_in(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _shown(path: Path, home: Path) -> str:
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

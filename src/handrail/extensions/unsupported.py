@@ -1,0 +1,134 @@
+"""What people have in `.claude` or `.handrail` that has no effect here. It is named at the start and in `doctor`."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from handrail.extensions.commands import find_commands
+from handrail.extensions.places import ConfigFolder
+from handrail.records import record
+
+MAX_BYTES = 8_000_000
+AT_START = 3
+"""How many notes a session begins with; `doctor` has them all."""
+
+NOT_YET = "not supported yet"
+NOT_READ: Mapping[str, str] = {
+    "skills/": f"skills are {NOT_YET}",
+    "output-styles/": f"output styles are {NOT_YET}",
+    "plugins/": f"plugins are {NOT_YET}",
+    "workflows/": f"workflows are {NOT_YET}",
+    "agent-memory/": f"memories of agents are {NOT_YET}",
+    "agent-memory-local/": f"memories of agents are {NOT_YET}",
+    "scheduled_tasks.json": f"schedules are {NOT_YET}",
+    "keybindings.json": f"key bindings are {NOT_YET}",
+    "themes/": f"themes are {NOT_YET}",
+    "hooks.json": "hooks are read from settings.json",
+    ".mcp.json": "MCP servers are read from .mcp.json in the project's folder",
+    "mcp.json": "MCP servers are read from .mcp.json in the project's folder",
+    "settings.yaml": "settings are read from settings.json",
+    "settings.yml": "settings are read from settings.json",
+    "settings.toml": "settings are read from settings.json",
+    "settings.jsonc": "settings are read from settings.json",
+    "setting.json": "settings are read from settings.json",
+    "config.json": "settings are read from settings.json",
+    "config.toml": "settings are read from settings.json",
+    "command/": "commands are read from commands/",
+    "agent/": "agents are read from agents/",
+    "skill/": f"skills are {NOT_YET}",
+    "rule/": "rules are read from rules/",
+}
+"""What means something to some agent, and why it is not read. Other files are people's own business."""
+NOT_READ_IN_PROJECTS: Mapping[str, str] = {
+    ".handrail/CLAUDE.md": "memory files are read from the project's folder and from .claude",
+    ".handrail/AGENTS.md": "memory files are read from the project's folder and from .claude",
+    ".handrail/rules/": "rules are read from .claude/rules",
+    ".claude/AGENTS.md": "memory files of this name are read from the project's folder",
+}
+SOME_SERVER = re.compile(rb'"mcpServers"\s*:\s*\{\s*"')
+
+
+@record
+class FolderListing:
+    """The names in a configuration folder; those of folders end with a slash, and empty folders are left out."""
+
+    shown: str
+    source: str
+    family: str
+    """.handrail or .claude."""
+    names: tuple[str, ...]
+
+
+def folder_notes(listings: Iterable[FolderListing]) -> Iterator[str]:
+    """What lies in these folders and has no effect."""
+    for listing in listings:
+        reasons = dict(NOT_READ)
+        if listing.source == "project":
+            here = f"{listing.family}/"
+            reasons |= {name.removeprefix(here): why for name, why in NOT_READ_IN_PROJECTS.items() if here in name}
+        else:
+            reasons["settings.local.json"] = "local settings belong to a project"
+        for name in listing.names:
+            if why := reasons.get(name):
+                yield f"{listing.shown}/{name} is not read: {why}"
+
+
+def server_notes(text: bytes, cwd: str, shown: str) -> Iterator[str]:
+    """The MCP servers that `~/.claude.json` has for this user and folder: they are not used."""
+    if not SOME_SERVER.search(text):
+        return
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    projects = value.get("projects") if isinstance(value, dict) else None
+    here = projects.get(cwd) if isinstance(projects, dict) else None
+    for holder in (value, here):
+        servers = holder.get("mcpServers") if isinstance(holder, dict) else None
+        if isinstance(servers, dict) and servers:
+            names = ", ".join(sorted(map(str, servers)))
+            yield f"{shown}: its MCP servers are not used ({names}). Put them into .mcp.json, or give --mcp-config."
+
+
+def extension_notes(folders: Iterable[ConfigFolder], cwd: Path, home: Path) -> tuple[str, ...]:
+    """All that has no effect in these folders, and in what commands say about themselves."""
+    folders = tuple(folders)
+    notes = [*folder_notes(map(list_folder, folders))]
+    if any((folder.path / "commands").is_dir() for folder in folders):
+        notes += find_commands(folders).problems
+    if any(folder.source == "user" for folder in folders):
+        with suppress(OSError):
+            file = home / ".claude.json"
+            if file.is_file() and file.stat().st_size <= MAX_BYTES:
+                notes += server_notes(file.read_bytes(), str(cwd), "~/.claude.json")
+    return tuple(notes)
+
+
+def start_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
+    """The notes that a session begins with."""
+    if len(notes) <= AT_START + 1:
+        return notes
+    return (*notes[:AT_START], f"{len(notes) - AT_START} more notes of this kind: see handrail doctor")
+
+
+def list_folder(folder: ConfigFolder) -> FolderListing:
+    """The names in a folder."""
+    names: list[str] = []
+    with suppress(OSError), os.scandir(folder.path) as entries:
+        for entry in entries:
+            if not entry.is_dir():
+                names.append(entry.name)
+            elif entry.name + "/" in {*NOT_READ, "rules/"} and _has_entries(entry.path):
+                names.append(f"{entry.name}/")
+    return FolderListing(folder.shown, folder.source, f".{folder.path.name.lstrip('.')}", tuple(sorted(names)))
+
+
+def _has_entries(path: str) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False

@@ -1,0 +1,130 @@
+"""
+Rules that can be parsed and still do not do what they say: no tool has the name, or the content never matches.
+
+Each is a RuleProblem with the rules that were probably meant. The rule itself stays in force as it is written.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+
+from handrail.permissions.known_tools import GONE, is_known, possible_tools
+from handrail.permissions.rules import (
+    BASH,
+    EDIT,
+    NEVER_BY_PATH,
+    PARAMETER,
+    POWERSHELL,
+    READ,
+    Behaviour,
+    Rule,
+    RuleProblem,
+    rule_problem,
+)
+from handrail.permissions.wide_rules import SUB_COMMANDS
+
+ABSOLUTE = re.compile(r"/(home|Users|etc|usr|var|tmp|opt|root)(/|\Z)")
+HOME = re.compile(r"(?:\$HOME|\$\{HOME\})(?=/|\Z)")
+DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+WORDS = re.compile(r"[\w./+-]+( +[\w./+-]+)*\Z")
+MAX_CHOICES = 100
+
+
+def mistakes(rule: Rule, tools: Collection[str]) -> Iterator[RuleProblem]:
+    """What is wrong with a rule. `tools` are the tools of this session beside those that conventions name."""
+    if problem := _unknown_tool(rule, tools):
+        yield problem
+    elif rule.spec is None:
+        return
+    elif rule.tool in (BASH, POWERSHELL):
+        yield from _command_mistakes(rule, rule.spec)
+    elif rule.tool in (READ, EDIT):
+        yield from _path_mistakes(rule, rule.spec)
+    elif rule.tool in NEVER_BY_PATH and not PARAMETER.match(rule.spec):
+        family = NEVER_BY_PATH[rule.tool]
+        message = f"{rule.tool} takes no path; {family}({rule.spec}) rules all file tools that do this"
+        told = [each for problem in _path_mistakes(replace(rule, tool=family), rule.spec) for each in problem.meant]
+        yield _problem(rule, "never", message, [(family, rule.spec), *((each.tool, each.spec) for each in told)])
+
+
+def narrowing_mistakes(rules: Iterable[Rule | RuleProblem], tools: Collection[str]) -> list[RuleProblem]:
+    """The mistakes in deny and ask rules, which make a policy weaker than it looks."""
+    forbidding = [rule for rule in rules if isinstance(rule, Rule) and rule.behaviour is not Behaviour.ALLOW]
+    return [problem for rule in forbidding for problem in mistakes(rule, tools) if problem.meant or problem.broad]
+
+
+def _unknown_tool(rule: Rule, tools: Collection[str]) -> RuleProblem | None:
+    name = rule.tool
+    if name in GONE:
+        return RuleProblem(rule.text, rule.source, f"there is no tool {name!r} any more", rule.behaviour, "never")
+    if is_known(name, tools):
+        return None
+    near = possible_tools(name, tools)
+    same = [each for each in near if each.casefold() == name.casefold()]
+    hint = f"; names keep their case: {same[0]}" if same else f"; there is {', '.join(near)}" if near else ""
+    what = "no tool has a name like" if "*" in name else "there is no tool"
+    problem = rule_problem(rule.text, rule.source, f"{what} {name!r}{hint}", rule.behaviour, name=name, kind="never")
+    if rule.behaviour is Behaviour.ALLOW:
+        return problem
+    own = tuple(_meant(rule, problem.message, tool, None) for tool in near)  # tools of this session are known here only
+    return replace(problem, meant=tuple(dict.fromkeys((*own, *problem.meant))), broad=not near)
+
+
+def _command_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
+    if ":*" in spec[:-2]:
+        message = "':*' counts only at the end and is literal here; use a blank and *"
+        yield _problem(rule, "mistake", message, [(rule.tool, spec.replace(":*", " *"))])
+    elif rule.behaviour is not Behaviour.ALLOW and rule.tool == BASH and _lacks_arguments(spec):
+        message = f"this matches {spec!r} with nothing behind it; write Bash({spec} *)"
+        yield _problem(rule, "mistake", message, [(rule.tool, f"{spec} *")])
+
+
+def _lacks_arguments(spec: str) -> bool:
+    """Whether a rule is for exactly one command that people give arguments: `rm -rf`, `curl`, `git push`."""
+    words = spec.split()
+    if "*" in spec or not WORDS.match(spec):
+        return False
+    return len(words) == 1 or words[-1].startswith("-") or (len(words) == 2 and words[0] in SUB_COMMANDS)
+
+
+def _path_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
+    tool = rule.tool
+    if spec.startswith("/") and not spec.startswith("//"):
+        if rule.source.name == "user":
+            message = f"in user settings this starts from {rule.source.folder or 'their folder'}; use ~/ or //"
+            yield _problem(rule, "mistake", message, [(tool, f"/{spec}"), (tool, f".{spec}"), (tool, f"~{spec}")])
+        elif ABSOLUTE.match(spec):
+            message = f"one slash is the folder of the settings; the file system's root is /{spec}"
+            yield _problem(rule, "mistake", message, [(tool, f"/{spec}")])
+    if "$" in spec or DRIVE.match(spec):
+        known = HOME.sub("~", spec)
+        meant = (tool, known) if known.startswith("~") and "$" not in known else (tool, None)
+        yield _problem(
+            rule, "mistake", "variables and drive letters are not understood in patterns; use ~/ or //", [meant]
+        )
+    if "{" in spec and "," in spec:
+        choices = _expand_braces(spec)
+        meant_specs: list[tuple[str, str | None]] = [(tool, each) for each in choices] or [(tool, None)]
+        yield _problem(rule, "mistake", "braces are literal in patterns; write one rule for each", meant_specs)
+
+
+def _problem(rule: Rule, kind: str, message: str, meant: Iterable[tuple[str, str | None]]) -> RuleProblem:
+    if rule.behaviour is Behaviour.ALLOW:
+        return RuleProblem(rule.text, rule.source, message, rule.behaviour, kind)
+    rules = tuple(_meant(rule, message, tool, spec) for tool, spec in meant)
+    return RuleProblem(rule.text, rule.source, message, rule.behaviour, kind, rules)
+
+
+def _meant(rule: Rule, message: str, tool: str, spec: str | None) -> Rule:
+    return Rule(rule.text, tool, spec, Behaviour.ASK, rule.source, message)
+
+
+def _expand_braces(spec: str) -> list[str]:
+    """What a shell would make of the braces; nothing if that is not clear."""
+    texts = [spec]
+    while found := next(filter(None, map(BRACES.search, texts)), None):
+        texts = [each.replace(found[0], choice, 1) for each in texts for choice in found[1].split(",")]
+        if len(texts) > MAX_CHOICES:
+            return []
+    return [] if any("{" in text for text in texts) else list(dict.fromkeys(texts))

@@ -1,0 +1,41 @@
+"""The rules of all settings files and flags, and what is wrong with them. It loads little, for every start needs it."""
+
+from collections.abc import Sequence
+
+from handrail.config.flags import SettingsFlags
+from handrail.config.places import SettingsPlaces
+from handrail.permissions.mistakes import narrowing_mistakes
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule, split_rules
+from handrail.session.caller_names import NO_NAMES, CallerNames
+from handrail.session.load_settings import LoadedSettings
+from handrail.session.rule_problems import settings_problems, source_of
+
+
+def rules_and_problems(
+    loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, names: CallerNames = NO_NAMES
+) -> list[Rule | RuleProblem]:
+    """All rules, and everything that was meant to forbid and cannot."""
+    rules = _rules(loaded, flags, places)
+    return [*rules, *narrowing_mistakes(rules, names.tools), *settings_problems(loaded, places, names)]
+
+
+def _rules(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces) -> list[Rule | RuleProblem]:
+    found: list[Rule | RuleProblem] = []
+    managed_only = loaded.managed_rules_only
+    for layer in loaded.settings.layers:
+        section = layer.values.get("permissions", {})
+        for kind in Behaviour:
+            if kind is Behaviour.ALLOW and managed_only and layer.source != "policy":
+                continue
+            texts = section.get(kind.value, ())
+            lines = layer.document.lines(("permissions", kind.value)) if texts else []
+            lines += [0] * (len(texts) - len(lines))
+            found += [
+                parse_rule(text, kind, source_of(layer, places, line)) for text, line in zip(texts, lines, strict=False)
+            ]
+    given: list[tuple[Behaviour, Sequence[str]]] = [(Behaviour.DENY, flags.disallowed), (Behaviour.ASK, flags.ask)]
+    if flags.flags_widen and not managed_only and not loaded.settings.doubtful:
+        given.append((Behaviour.ALLOW, flags.allowed))
+    for kind, words in given:
+        found += [parse_rule(text, kind, RuleSource("cli")) for word in words for text in split_rules(word)]
+    return found

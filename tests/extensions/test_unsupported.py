@@ -1,0 +1,95 @@
+"""What lies in `.claude` or `.handrail` without an effect, named from a listing."""
+
+from pathlib import Path
+
+import pytest
+
+from handrail.extensions.places import config_folders
+from handrail.extensions.unsupported import (
+    FolderListing,
+    extension_notes,
+    folder_notes,
+    list_folder,
+    server_notes,
+    start_notes,
+)
+
+
+def listing(family: str, source: str, *names: str) -> FolderListing:
+    return FolderListing(family if source == "project" else f"~/{family}", source, family, names)
+
+
+@pytest.mark.parametrize(
+    ("folder", "notes"),
+    [
+        pytest.param(
+            listing(".claude", "project", "CLAUDE.md", "agents/", "commands/", "rules/", "settings.json"),
+            [],
+            id="what is read needs no word",
+        ),
+        pytest.param(
+            listing(".claude", "user", "history.jsonl", "projects/", "statusline.sh", "todos/"),
+            [],
+            id="other programs' records and people's own scripts are no one's business",
+        ),
+        pytest.param(
+            listing(".claude", "project", "output-styles/", "plugins/", "command/"),
+            [
+                ".claude/output-styles/ is not read: output styles are not supported yet",
+                ".claude/plugins/ is not read: plugins are not supported yet",
+                ".claude/command/ is not read: commands are read from commands/",
+            ],
+            id="what has a meaning elsewhere, or is misspelt",
+        ),
+        pytest.param(
+            listing(".handrail", "project", "CLAUDE.md", "rules/"),
+            [
+                ".handrail/CLAUDE.md is not read: memory files are read from the project's folder and from .claude",
+                ".handrail/rules/ is not read: rules are read from .claude/rules",
+            ],
+            id="what lies in the wrong family",
+        ),
+        pytest.param(
+            listing(".handrail", "user", "CLAUDE.md", "rules/", "settings.local.json"),
+            ["~/.handrail/settings.local.json is not read: local settings belong to a project"],
+            id="at home other things are read",
+        ),
+    ],
+)
+def test_what_a_folder_holds_without_effect_is_named(folder: FolderListing, notes: list[str]) -> None:
+    assert list(folder_notes([folder])) == notes
+
+
+def test_folders_are_listed_with_what_is_in_them(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    (work / ".claude/skills/pdf").mkdir(parents=True)
+    (work / ".claude/plugins").mkdir()
+    (work / ".claude/keybindings.json").write_text("{}")
+    (home / ".claude").mkdir(parents=True)
+    folders = config_folders(work, {"HOME": str(home)})
+
+    assert list_folder(folders[0]).names == ("keybindings.json", "skills/")
+    assert extension_notes(folders, work, home) == (
+        ".claude/keybindings.json is not read: key bindings are not supported yet",
+        ".claude/skills/ is not read: skills are not supported yet",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (b'{"mcpServers": {"a": {}}, "projects": {"/here": {"mcpServers": {"b": {}}}}}', 2),
+        (b'{"mcpServers": {}, "projects": {"/there": {"mcpServers": {"b": {}}}}}', 0),
+        (b'{"mcpServers": {"a": {}}', 0),
+        (b'["mcpServers"]', 0),
+        (b"", 0),
+    ],
+)
+def test_servers_of_the_other_programs_state_are_named_for_this_folder(text: bytes, count: int) -> None:
+    assert len(list(server_notes(text, "/here", "~/.claude.json"))) == count
+
+
+def test_a_session_begins_with_a_few_notes_and_says_where_the_others_are() -> None:
+    notes = tuple(f"note {number}" for number in range(9))
+    assert start_notes(notes[:4]) == notes[:4]
+    assert start_notes(notes) == (*notes[:3], "6 more notes of this kind: see handrail doctor")

@@ -1,0 +1,205 @@
+"""The first day of a developer who runs `handrail` on a terminal, in a pipe and in a script."""
+
+import asyncio
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from handrail.cli.flags import read_flags
+from handrail.cli.session_flags import session_spec
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing.model_server import ModelServer, Reply
+from tests.cli.test_run import HELLO, handrail, variables
+from tests.on_terminal import OnTerminal
+
+pytestmark = pytest.mark.anyio
+
+PYTEST = ToolUse("t1", "Bash", {"command": "./check --all"})
+HOSTILE = "\x1b]0;owned\x07"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "check").write_text("#!/bin/sh\ntouch ran\necho 3 passed\n")
+    (folder / "check").chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+async def test_the_answer_streams_and_each_call_has_a_line_that_fits(project: Path, columns: int) -> None:
+    (project / "notes.txt").write_text("one\ntwo\n")
+    script = "echo begun; until [ -e go ]; do sleep 0.02; done; echo " + "long " * 60
+    wait = ToolUse("t2", "Bash", {"command": script})
+    more = asyncio.Event()
+    replies = [
+        Reply((Text(f"I look.{HOSTILE}"), ToolUse("t1", "Read", {"file_path": "notes.txt"}), wait)),
+        Reply((Text("All is well. Really."),), piece=13, gates={3: more}),
+    ]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        OnTerminal(
+            project,
+            variables(server, project),
+            "Is all well?",
+            "--allowedTools",
+            "Bash(echo *)",
+            "Bash(until *)",
+            "Bash(sleep *)",
+            columns=columns,
+        ) as terminal,
+    ):
+        await terminal.until(" s, begun")
+        assert "\n> Bash echo begun; until" in terminal.shown
+        (project / "go").touch()
+        await terminal.until("All is well.")
+        assert "Really" not in terminal.raw
+        more.set()
+        assert await terminal.code() == 0
+
+    look, read, ran, answer = terminal.shown.splitlines()
+    assert look == r"I look.\x1b]0;owned\x07"
+    assert read == "- Read notes.txt: 2 lines"
+    assert re.fullmatch(r"- Bash echo begun; until.*: long long.*\.\.\.( \(\d+ s\))?", ran)
+    assert answer == "All is well. Really."
+    assert max(map(len, terminal.shown.splitlines())) < columns
+    assert "\x07" not in terminal.raw
+
+
+async def test_a_question_is_answered_by_what_is_typed_after_it(project: Path) -> None:
+    held = asyncio.Event()
+    again = ToolUse("t2", "Bash", {"command": "./check --fast"})
+    replies = [Reply((PYTEST,), gates={0: held}), Reply((again,)), Reply((Text("Checked."),))]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        OnTerminal(project, variables(server, project), "Run the checks.", columns=60) as terminal,
+    ):
+        await terminal.until("waiting for the model")
+        terminal.type("y\n")  # typed before there is a question
+        await terminal.until("y\r\n")
+        held.set()
+        await terminal.until("Allow it?")
+        terminal.type("perhaps\n")
+        await terminal.until("Allow it?", times=2)
+        assert not (project / "ran").exists()
+        terminal.type("n use --fast\n")
+        await terminal.until("Allow it?", times=3)
+        terminal.type("y\n")
+        assert await terminal.code() == 0
+
+    assert (project / "ran").exists()
+    assert "refused: use --fast" in terminal.shown
+    assert "- Bash ./check --fast: 3 passed" in terminal.shown
+    assert "command: ./check --all" in terminal.shown
+    assert "use --fast" in server.requests[1].raw.decode()
+    assert "To allow" not in terminal.shown
+    assert max(map(len, terminal.shown.splitlines())) < 60
+
+
+async def test_always_says_which_rule_it_adds_and_where(project: Path) -> None:
+    calls = [Reply((ToolUse(f"t{n}", "Bash", {"command": f"npm run lint -- {n}"}),)) for n in range(2)]
+    (project / "npm").write_text("#!/bin/sh\necho linted $4\n")
+    (project / "npm").chmod(0o755)
+    async with ModelServer([*calls, HELLO], strict=True) as server:
+        path = {"PATH": f"{project}:{os.environ['PATH']}"}
+        async with OnTerminal(project, variables(server, project) | path, "Lint it.", columns=200) as terminal:
+            await terminal.until("Allow it?")
+            assert "always: Bash(npm run lint *) (in .handrail/settings.local.json)" in terminal.shown
+            terminal.type("a\n")
+            assert await terminal.code() == 0
+
+    assert terminal.raw.count("Allow it?") == 1
+    assert "- Bash npm run lint -- 1: linted 1" in terminal.shown
+    written = json.loads((project / ".handrail" / "settings.local.json").read_text())
+    assert written["permissions"]["allow"] == ["Bash(npm run lint *)"]
+
+
+async def test_ctrl_c_ends_the_run_in_the_middle_of_a_question(project: Path) -> None:
+    async with (
+        ModelServer([Reply((PYTEST,))], strict=True) as server,
+        OnTerminal(project, variables(server, project), "-p", "Run the checks.", controlled=True) as terminal,
+    ):
+        await terminal.until("Allow it?")
+        terminal.type("y\x03")
+        assert await terminal.code() == 130
+
+    assert not (project / "ran").exists()
+
+
+async def test_a_refusal_names_the_flag_that_helps_and_a_script_can_tell(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check, wish = ToolUse("t1", "Bash", {"command": "check --all"}), "Run the checks."
+    (project / "check").rename(project.parent / "check")
+    monkeypatch.setenv("PATH", f"{project.parent}:{os.environ['PATH']}")
+
+    ran, _ = await handrail([Reply((check,)), HELLO], project, wish, "--fail-on-denial")
+    assert (ran.code, ran.out) == (3, "Hello there.\n")
+    named = re.search(r"To allow what was refused: add (--allowedTools '(.*)')\.\n", ran.errors)
+    assert named
+
+    ran, _ = await handrail([Reply((check,)), HELLO], project, wish, "--output-format", "json")
+    [denial] = ran.lines[0]["permission_denials"]
+    assert (ran.code, denial["allow_with"]) == (0, named[1])
+
+    ran, _ = await handrail([Reply((check,)), HELLO], project, wish, "--fail-on-denial", "--allowedTools", named[2])
+    assert (ran.code, ran.errors) == (0, "")
+    assert (project / "ran").exists()
+
+
+async def test_a_limit_says_its_number_and_how_to_go_on(project: Path) -> None:
+    look = Reply((ToolUse("t1", "Glob", {"pattern": "*"}),))
+
+    ran, _ = await handrail([look], project, "Look around.", "--max-turns", "1")
+    assert ran.code == 1
+    assert "the limit of 1 turn was reached\n" in ran.errors
+    assert '`handrail -p --continue "Go on."` goes on from here' in ran.errors
+
+    ran, server = await handrail([HELLO], project, "-p", "--continue", "Go on.")
+    assert (ran.code, ran.out) == (0, "Hello there.\n")
+    assert "Look around." in server.requests[0].raw.decode()
+
+
+async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
+    def turns(*arguments: str) -> int | None:
+        return session_spec(read_flags(arguments).chosen).limits.turns
+
+    assert (turns("-p", "x"), turns("x y"), turns("-p", "x", "--max-turns", "3")) == (2_000, 2_000, 3)
+    assert turns("--output-format", "stream-json", "--input-format", "stream-json") is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("help",), 0, "usage: handrail"),
+        (("help", "undo"), 0, "usage: handrail undo"),
+        (("docter",), 2, "there is no command 'docter'. Did you mean 'doctor'?"),
+        (("fix",), 2, "A prompt stands in quotes"),
+        (
+            ("Say hello.", "--tools", "Raed"),
+            0,
+            "no built-in tool 'Raed' here; the others are used. Did you mean 'Read'?",
+        ),
+    ],
+)
+async def test_slips_get_a_hint(project: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    ran, _ = await handrail([HELLO], project, *arguments)
+
+    assert ran.code == code
+    assert said in ran.out + ran.errors
+
+
+async def test_working_in_the_home_folder_is_warned_about(project: Path) -> None:
+    (project / "home").mkdir()
+    async with (
+        ModelServer([HELLO]) as server,
+        OnTerminal(project / "home", variables(server, project), "Say hello.", columns=60) as terminal,
+    ):
+        assert await terminal.code() == 0
+
+    assert "handrail: the agent works in your home folder" in terminal.shown
+    assert terminal.shown.splitlines()[-1] == "Hello there."
