@@ -145,7 +145,8 @@ class SegmentFiles:
 
     def unless_known(self, word: Word) -> Iterator[FileAccess]:
         """A question if it may be any file, and files that it speaks of where it is a text with several words."""
-        if any(map(is_unknown, word.pieces)):
+        expands = any(piece.kind in (PieceKind.GLOB, PieceKind.BRACE) for piece in word.pieces)
+        if any(map(is_unknown, word.pieces)) or (expands and None in self._places(self.segment, word)):
             yield self.unknown(word)
         elif " " in str(word) and not str(word).startswith(("-m", "--message=")):
             yield from self.named_in([str(word)])
@@ -275,7 +276,9 @@ def has_wildcard(piece: Piece) -> bool:
 
 def as_pattern(word: Word) -> Word:
     """The word as a program reads it that matches patterns itself."""
-    pieces = [piece._replace(kind=PieceKind.GLOB) if has_wildcard(piece) else piece for piece in word.pieces]
+    pieces = [
+        piece._replace(kind=PieceKind.GLOB, quoted=False) if has_wildcard(piece) else piece for piece in word.pieces
+    ]
     return word._replace(pieces=tuple(pieces))
 
 
