@@ -107,7 +107,7 @@ def guarded(folder: Path, mode: str = "bypassPermissions", *, kind: str = "deny"
     rules = {kind: ["Read(.env)", "Read(./sub/secret)", "Read(./sub/secret.gz)", "Edit(x)"]}
     world = World(folder, mode=mode, rules={**rules, "allow": [] if mode == "bypassPermissions" else ["Bash"]})
     for name in (".env", "x", "sub/secret", "sub/secret.gz", "a.txt", "src/a.py"):
-        world.file(name, "MARK")
+        world.file(name, f"contents of {name}")
     return world
 
 
@@ -165,14 +165,13 @@ def test_no_line_that_shows_the_file_in_a_real_shell_is_allowed(
         tool.parent.mkdir(exist_ok=True)
         tool.write_text('#!/bin/sh\nfor f; do [ -f "$f" ] && cat "$f"; done\n')
         tool.chmod(0o755)
-        Path(world.at("/home/dev/proj/.env")).write_text("KEPT BACK")
     line = frame.format(spelling)
     env = {"PATH": f"{tool.parent}:/usr/bin:/bin", "HOME": world.at("/home/dev"), "LC_ALL": "C"}
     ran = subprocess.run(
         ["bash", "-c", line], cwd=world.at("/home/dev/proj"), env=env, capture_output=True, text=True, check=False
     )
 
-    assert "KEPT BACK" not in ran.stdout or world.bash(line) != "allow"
+    assert "contents of .env" not in ran.stdout or world.bash(line) != "allow"
 
 
 @pytest.mark.proves("X17")

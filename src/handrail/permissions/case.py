@@ -133,7 +133,10 @@ def looks_around(access: Access) -> bool:
     if access.runs is None or access.shell != "bash":
         return bool(access.removes or (access.walks and not access.filtered))
     analysis, _, _ = read_command(access.runs)
-    return any(segment.writes or any(gone_through(segment)) for segment in analysis.segments)
+    return any(
+        segment.writes or any(gone_through(segment)) or (len(segment.argv) > 1 and not segment.entry)
+        for segment in analysis.segments
+    )
 
 
 def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
