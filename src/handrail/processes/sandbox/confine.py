@@ -1,11 +1,12 @@
 """Confines the commands of a session: `CommandSandbox.wrap` turns an argument vector into one that is confined."""
 
 import asyncio
+import glob
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -96,7 +97,8 @@ class CommandSandbox:
     def plan(self) -> Plan:
         """What commands may do at present; made anew when the working folders or their git folders have changed."""
         folders = self._working_dirs()
-        git = git_folders((*folders, *self.settings.filesystem.allow_write))
+        roots = (*folders, *self.settings.filesystem.allow_write)
+        git = git_folders(roots)
         around = PlanInputs(
             home=self._home,
             working_dirs=folders,
@@ -106,6 +108,7 @@ class CommandSandbox:
             shown=(sys.base_prefix,),
             git_writable=git.writable,
             git_guarded=git.guarded,
+            found=tuple(path for root in roots for path in existing(root, self._protected.if_there)),
             real=os.path.realpath,
         )
         return _plan(self.settings, around)
@@ -151,6 +154,14 @@ class CommandSandbox:
                 self._proxy = proxy.Proxy(plan.allowed, plan.denied, self._public)
                 self._stack.callback(self._proxy.close)
             return self._proxy.path
+
+
+def existing(root: str, names: tuple[str, ...]) -> Iterator[str]:
+    """The files in a folder that have one of the names, links left out: what they lead to is judged by itself."""
+    for name in names:
+        path = f"{root}/{name}"
+        found = glob.glob(glob.escape(root) + f"/{name}", include_hidden=True) if "*" in name else (path,)  # noqa: PTH207
+        yield from (each for each in found if real_kind(each) not in (0, stat.S_IFLNK))
 
 
 def environment(plan: Plan, method: Method) -> dict[str, str | None]:
