@@ -13,6 +13,7 @@ from handrail.conversation.blocks import Json
 from handrail.errors import McpError, ToolDefinitionError, ToolError
 from handrail.mcp.peer import clean_text
 from handrail.mcp.server import RemoteTool, Server, output_of
+from handrail.permissions.rules import server_name
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.raw import RawTool
@@ -95,8 +96,8 @@ def _number(value: object) -> TypeGuard[int | float]:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """The name that models see; a long one ends in a stable digest."""
-    name = f"mcp__{NOT_IN_NAMES.sub('_', server)}__{NOT_IN_NAMES.sub('_', tool)}"
+    """The name that models see; the first double underscore ends the server. A long one ends in a stable digest."""
+    name = f"mcp__{server_name(server)}__{NOT_IN_NAMES.sub('_', tool)}"
     if len(name) <= MAX_NAME:
         return name
     digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
@@ -107,17 +108,28 @@ def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
     """The tools of a server that can be offered, and what is wrong with the others."""
     tools: list[McpTool] = []
     problems: list[str] = []
-    for remote in server.tools:
+    for name, remotes in by_name(server).items():
         try:
-            tool = McpTool(server, remote)
+            tool = McpTool(server, remotes[0])
         except ToolDefinitionError as error:
             problems.append(str(error))
             continue
-        if is_schema(tool.schema_json):
+        if len(remotes) > 1:  # what is allowed for the one would be allowed for the other
+            called = ", ".join(repr(remote.name) for remote in remotes)
+            problems.append(f"{len(remotes)} of its tools would have the name {name!r} ({called}), so none is offered.")
+        elif is_schema(tool.schema_json):
             tools.append(tool)
         else:
             problems.append(f"The input schema of {tool.name!r} is not a JSON Schema.")
     return tuple(tools), tuple(problems)
+
+
+def by_name(server: Server) -> dict[str, list[RemoteTool]]:
+    """The tools of a server by the names that models would see."""
+    found: dict[str, list[RemoteTool]] = {}
+    for remote in server.tools:
+        found.setdefault(tool_name(server.name, remote.name), []).append(remote)
+    return found
 
 
 def is_schema(written: bytes) -> bool:
