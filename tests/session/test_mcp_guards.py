@@ -107,9 +107,7 @@ async def test_servers_and_their_detached_children_end_when_the_session_is_kille
 @pytest.mark.parametrize(
     ("servers", "offered", "note"),
     [
-        pytest.param(
-            {"s": ["a.b", "a b", "c"]}, ["mcp__s__c"], "have the name 'mcp__s__a_b'", id="in one server"
-        ),
+        pytest.param({"s": ["a.b", "a b", "c"]}, ["mcp__s__c"], "have the name 'mcp__s__a_b'", id="in one server"),
         pytest.param({"s": ["a", "a"]}, [], "2 of its tools would have the name", id="listed twice"),
         pytest.param({"a": ["b__c"], "a__b": ["c"]}, ["mcp__a__b__c", "mcp__a_b__c"], "", id="split elsewhere"),
         pytest.param({"a.b": ["t"], "a b": ["t"]}, ["mcp__a_b__t"], "rules cannot tell its name", id="two servers"),
