@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from handrail.mcp.environment import basic_environment
 from handrail.mcp.peer import Message
 from handrail.mcp.tools import tool_name
-from handrail.permissions.rules import server_name
 from handrail.session.mcp_servers import Servers
+from handrail.tools.mcp_names import server_name
 
 pytestmark = pytest.mark.anyio
 

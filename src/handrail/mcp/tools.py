@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
@@ -13,8 +12,8 @@ from handrail.conversation.blocks import Json
 from handrail.errors import McpError, ToolDefinitionError, ToolError
 from handrail.mcp.peer import clean_text
 from handrail.mcp.server import RemoteTool, Server, output_of
-from handrail.permissions.rules import server_name
 from handrail.tools.context import Progress, ToolContext
+from handrail.tools.mcp_names import normalise, server_name
 from handrail.tools.output import Output
 from handrail.tools.raw import RawTool
 from handrail.tools.tool import McpInfo, PromptView
@@ -25,7 +24,6 @@ MAX_NAME = 64
 MAX_NEWS = 1_000
 MAX_RESULT = 500_000
 RESULT_CHARS = 100_000
-NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class McpTool(RawTool):
@@ -97,7 +95,7 @@ def _number(value: object) -> TypeGuard[int | float]:
 
 def tool_name(server: str, tool: str) -> str:
     """The name that models see; the first double underscore ends the server. A long one ends in a stable digest."""
-    name = f"mcp__{server_name(server)}__{NOT_IN_NAMES.sub('_', tool)}"
+    name = f"mcp__{server_name(server)}__{normalise(tool)}"
     if len(name) <= MAX_NAME:
         return name
     digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]

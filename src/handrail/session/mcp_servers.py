@@ -22,9 +22,9 @@ from handrail.mcp.peer import ExchangePeer, Message, Peer
 from handrail.mcp.server import Server, connect
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import McpTool, tools_of
-from handrail.permissions.rules import server_name
 from handrail.session.session_settings import SessionSettings
 from handrail.tools.context import McpResource
+from handrail.tools.mcp_names import server_name
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
