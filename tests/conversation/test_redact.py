@@ -101,7 +101,7 @@ SECRET_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"
         ("mysqldump --password hunter22 db", "hunter22"),
         ("PGPASSWORD=swordfish psql", "swordfish"),
         ("Server=x;Uid=me;Pwd=abcd;", "abcd"),
-        ("//registry.npmjs.org/:_authToken=abcdef0123", "abcdef0123"),
+        ("//registry.example.invalid/:_authToken=abcdef0123", "abcdef0123"),
         ("AccountName=a;AccountKey=" + "Ab1/" * 21 + "A==;", "Ab1/" * 21 + "A=="),
         ("https://a.blob.core.windows.net/b?sv=1&sig=" + "aB3%2F" * 10, "aB3%2F" * 10),
         ("https://b.s3.amazonaws.com/k?X-Amz-Signature=" + "0f" * 32, "0f" * 32),
