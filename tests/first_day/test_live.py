@@ -203,3 +203,18 @@ async def test_working_in_the_home_folder_is_warned_about(project: Path) -> None
 
     assert "handrail: the agent works in your home folder" in terminal.shown
     assert terminal.shown.splitlines()[-1] == "Hello there."
+
+
+async def test_what_handrail_says_about_a_run_is_wrapped_to_the_terminal(project: Path) -> None:
+    touch = ToolUse("t1", "Bash", {"command": "touch a-file-with-a-name"})
+    replies = [Reply((touch,)), Reply((Text("Done."),))]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        OnTerminal(project, variables(server, project), "Touch it.", "--no-ask", columns=60) as terminal,
+    ):
+        assert await terminal.code() == 0
+
+    assert "handrail: Bash was refused: 'touch a-file-with-a-name' is" in terminal.shown
+    *lines, way_out = terminal.shown.splitlines()
+    assert way_out == "handrail: To allow what was refused: add --allowedTools 'Bash(touch *)'."  # whole, to be copied
+    assert max(map(len, lines)) <= 60
