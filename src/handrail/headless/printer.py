@@ -52,7 +52,8 @@ class TextPrinter:
         self._denials += [denial for denial in denials_of(event) if not denial.by_person]
         match event:
             case StreamRetry(failure=failure, delay=delay):
-                self._tell(f"{failure.message}. It is tried again in {delay:.1f} seconds.")
+                status = f" (status {failure.status})" if failure.status else ""
+                self._tell(f"{failure.message}{status}. It is tried again in {delay:.1f} seconds.")
             case Notice(text=text):
                 self._tell(text)
             case RunEnded():
