@@ -182,7 +182,7 @@ async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
         (
             ("Say hello.", "--tools", "Raed"),
             0,
-            "no built-in tool 'Raed' here; the others are used. Did you mean 'Read'?",
+            "no built-in tool 'Raed' here, so it is left out. Did you mean 'Read'?",
         ),
     ],
 )
