@@ -64,7 +64,7 @@ def fits_filters(call: AuditedCall, chosen: argparse.Namespace) -> bool:
     return (
         (not chosen.tool or call.tool == chosen.tool)
         and is_session(call, chosen.session)
-        and (not chosen.only or call.kinds & {*chosen.only})
+        and (not chosen.only or not call.kinds.isdisjoint(chosen.only))
         and chosen.rule in call.rule
     )
 
