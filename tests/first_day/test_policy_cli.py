@@ -203,7 +203,7 @@ REPORTS = (
     ["permissions", "explain", "Bash(make all && curl http://example.com/a/long/path/to/something/to/wrap)"],
     ["audit"],
 )
-PLAIN_REPORTS = (["permissions", "lint"],)
+PLAIN_REPORTS = (["permissions", "lint"], ["shell", "git -c alias.x=!id x"], ["sessions", "list", "--all"])
 
 
 @pytest.mark.parametrize("columns", [60, 200])
