@@ -218,3 +218,16 @@ async def test_what_handrail_says_about_a_run_is_wrapped_to_the_terminal(project
     *lines, way_out = terminal.shown.splitlines()
     assert way_out == "handrail: To allow what was refused: add --allowedTools 'Bash(touch *)'."  # whole, to be copied
     assert max(map(len, lines)) <= 60
+
+
+async def test_a_wide_rule_is_told_of_once_and_not_lost_in_a_run_without_calls(project: Path) -> None:
+    (project / ".handrail").mkdir()
+    (project / ".handrail" / "settings.json").write_text('{"permissions": {"allow": ["Bash(make *)"]}}')
+    look = [Reply((ToolUse("t1", "Bash", {"command": "./check"}),)), HELLO]
+    flags = ("Look around.", "--trust")
+
+    runs = [(await handrail(replies, project, *flags))[0] for replies in ([HELLO], look, look)]
+    by_flag, _ = await handrail(look, project, *flags, "--allowedTools", "Bash(git *)")
+
+    assert [("Bash(make *) allows more" in ran.errors) for ran in runs] == [False, True, False]
+    assert "Bash(git *) allow more than they seem to. Bash(git *): git runs any program" in by_flag.errors
