@@ -219,3 +219,12 @@ def test_a_tool_is_called_under_rules_in_one_line() -> None:
 
     assert call_sync(greet, name="Ada").result.text == "Hello, Ada."
     assert call_sync(greet, CallRules(deny=["greet"]), name="Ada").status.value == "denied"
+
+
+def test_one_line_of_a_test_edits_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+
+    outcome = call_sync("Edit", CallRules(cwd=tmp_path), file_path="a.txt", old_string="one", new_string="two")
+
+    assert outcome.status.value == "ok"
+    assert (tmp_path / "a.txt").read_text() == "two\n"

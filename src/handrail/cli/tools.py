@@ -17,10 +17,11 @@ from handrail.permissions.rules import Behaviour
 from handrail.session.mcp_servers import Servers, refused_by
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.state_folder import state_folder
-from handrail.session.tools import builtin_names, deferral_of, make_catalog, unwanted_tools, whatever_the_input
+from handrail.session.tools import builtin_names, deferral_of, make_catalog, unwanted_tools
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
+from handrail.tools.flags import whatever_the_input
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Pool
 from handrail.tools.tool import FLAGS, PLAIN_VIEW
 

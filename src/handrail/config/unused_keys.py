@@ -11,6 +11,33 @@ from handrail.config.problems import Problem
 COMMENTS = ("_", "/", "$", "#")
 """How names begin that only hold a remark."""
 
+RULE_LISTS = {
+    **dict.fromkeys(("allow", "allowed", "allowedtools", "allowlist"), "allow"),
+    **dict.fromkeys(("ask", "asks", "confirm"), "ask"),
+    **dict.fromkeys(("deny", "denied", "denies", "denylist", "deniedtools", "disallow"), "deny"),
+    **dict.fromkeys(("disallowed", "disallowedtools", "block", "blocked", "blocklist"), "deny"),
+    **dict.fromkeys(("forbid", "forbidden", "reject", "refuse"), "deny"),
+}
+"""What people call the lists of rules, in small letters alone, and what they mean by it."""
+RULE_SECTIONS = ("permission", "permissions", "permissionrules", "rules")
+
+
+def misplaced_lists(values: Mapping[str, Any]) -> Iterator[tuple[JsonPath, str, Any]]:
+    """The lists of rules in unknown keys, each with its path and with what it is to do: allow, ask or deny."""
+    for name, value in values.items():
+        plain = _plain(name)
+        if plain in RULE_LISTS:
+            yield (name,), RULE_LISTS[plain], value
+        elif plain in RULE_SECTIONS and isinstance(value, dict):
+            for inner, rules in value.items():
+                known = name == "permissions" and inner in ("allow", "ask", "deny")
+                if not known and _plain(inner) in RULE_LISTS:
+                    yield (name, inner), RULE_LISTS[_plain(inner)], rules
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name.casefold() if char.isalpha())
+
 
 def unused_keys(values: Mapping[str, Any], level: Tree | None = None, path: JsonPath = ()) -> Iterator[JsonPath]:
     """The paths of the keys without an effect."""
@@ -28,8 +55,9 @@ def unused_keys(values: Mapping[str, Any], level: Tree | None = None, path: Json
 
 
 def unused_note(document: SettingsDocument) -> tuple[Problem, ...]:
-    """One hint about all of them, except those that another problem names."""
+    """One hint about all of them, except those that another problem names; misplaced rules get one of their own."""
     known = {problem.key for problem in document.problems}
+    known |= {format_path(path) for path, _, _ in misplaced_lists(document.values)}
     names = [name for name in map(format_path, unused_keys(document.values)) if name not in known]
     if not names:
         return ()

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
+from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.files.journal import FileState, Note
 from handrail.files.memory import ReadRecord
@@ -23,6 +24,8 @@ from handrail.files.paths import FileKind, Place, resolve
 from handrail.files.read_check import known_digest, not_read
 from handrail.files.replace import KINDS, TargetFile
 from handrail.records import record
+from handrail.tools.flags import whatever_the_input
+from handrail.tools.pool import AnyTool
 from handrail.tools.request import CallRequest
 
 MAX_REMEMBERED_BYTES = 1024 * 1024 * 1024
@@ -180,3 +183,13 @@ def _missing_folders(path: str) -> list[str]:
             break
         found.append(str(folder))
     return found[::-1]
+
+
+def file_to_read(tool: AnyTool | None, raw: Json, cwd: Path, home: str) -> str:
+    """The file that a call would change, if it is there and has to be read before; else empty."""
+    if tool is None or not tool.tracks_files or whatever_the_input(tool.is_read_only) is True:
+        return ""
+    path = raw.get(tool.subject)
+    if not isinstance(path, str) or resolve(path, str(cwd), home).kind is not FileKind.FILE:
+        return ""
+    return path

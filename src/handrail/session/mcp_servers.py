@@ -28,7 +28,7 @@ from handrail.tools.mcp_names import server_name
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
-FIRST_WAIT = 5.0
+FIRST_WAIT = 2.0
 """Seconds that the first request waits for servers; `HANDRAIL_MCP_WAIT_MS` changes them."""
 
 Carry = Callable[[str, Message], Awaitable[Message]]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import Layer, Settings
+from handrail.config.unused_keys import misplaced_lists
 from handrail.lazy import lazy
 from handrail.permissions.mistakes import narrowing_mistakes
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
@@ -31,14 +32,6 @@ else:  # only settings with hooks pay for them
     specs = lazy("handrail.hooks.specs")
 
 # Keys that hold rules, or look as if they did: letters only, in lower case.
-LISTS = {
-    **dict.fromkeys(("allow", "allowed", "allowedtools", "allowlist"), Behaviour.ALLOW),
-    **dict.fromkeys(("ask", "asks", "confirm"), Behaviour.ASK),
-    **dict.fromkeys(("deny", "denied", "denies", "denylist", "deniedtools", "disallow"), Behaviour.DENY),
-    **dict.fromkeys(("disallowed", "disallowedtools", "block", "blocked", "blocklist"), Behaviour.DENY),
-    **dict.fromkeys(("forbid", "forbidden", "reject", "refuse"), Behaviour.DENY),
-}
-SECTIONS = ("permission", "permissions", "permissionrules", "rules")
 
 
 def source_of(layer: Layer, places: SettingsPlaces, line: int = 0) -> RuleSource:
@@ -62,7 +55,8 @@ def settings_problems(loaded: LoadedSettings, places: SettingsPlaces, names: Cal
 
 def misplaced_rules(layer: Layer, places: SettingsPlaces, names: CallerNames) -> Iterator[RuleProblem]:
     """The rules of a file that stand in the wrong place; what only forbids needs no trust."""
-    for path, kind, value in misplaced_lists(layer.document.values):
+    for path, wanted, value in misplaced_lists(layer.document.values):
+        kind = Behaviour(wanted)
         message = f"rules of {format_path(path)!r} have no effect; move them to permissions.{kind.value}"
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else [value]
         for at, text in enumerate(texts):
@@ -73,23 +67,6 @@ def misplaced_rules(layer: Layer, places: SettingsPlaces, names: CallerNames) ->
             else:
                 broad = kind is not Behaviour.ALLOW
                 yield RuleProblem(format_path(path), source, message, kind, "misplaced", broad=broad)
-
-
-def misplaced_lists(values: Mapping[str, Any]) -> Iterator[tuple[JsonPath, Behaviour, Any]]:
-    """The lists of rules in unknown keys, each with its path."""
-    for name, value in values.items():
-        plain = _plain(name)
-        if plain in LISTS:
-            yield (name,), LISTS[plain], value
-        elif plain in SECTIONS and isinstance(value, dict):
-            for inner, rules in value.items():
-                known = name == "permissions" and inner in ("allow", "ask", "deny")
-                if not known and _plain(inner) in LISTS:
-                    yield (name, inner), LISTS[_plain(inner)], rules
-
-
-def _plain(name: str) -> str:
-    return "".join(char for char in name.casefold() if char.isalpha())
 
 
 def _misplaced_rule(rule: Rule | RuleProblem, kind: Behaviour, message: str, names: CallerNames) -> RuleProblem:

@@ -15,8 +15,8 @@ from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.file_tracking import file_to_read
 from handrail.dispatch.gate import Rails
-from handrail.files.paths import FileKind, resolve
 from handrail.records import record
 from handrail.session.background import end_tasks
 from handrail.session.gate import open_gate
@@ -25,10 +25,9 @@ from handrail.session.redactor import redactor_for
 from handrail.session.services import tool_services
 from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import result_store, state_folder
-from handrail.session.tools import make_catalog, whatever_the_input
+from handrail.session.tools import make_catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
-from handrail.tools.pool import AnyTool
 
 
 @record
@@ -63,7 +62,7 @@ async def call_tool(
         run = RunContext(cwd, undo=lambda: services().undo)
         async with ToolExecutor(catalog.pool, run, results, rails=rails, activate=catalog.activate) as executor:
             read: Outcome | None = None
-            if path := _file_to_read(catalog.pool.find(name), raw, cwd, services().home):
+            if path := file_to_read(catalog.pool.find(name), raw, cwd, services().home):
                 executor.add(ToolUse("call-0", "Read", {"file_path": path}))
                 read = await anext(executor.rest())
                 if read.result.is_error:
@@ -73,13 +72,3 @@ async def call_tool(
     finally:
         await hooks.aclose()
         await end_tasks(services)
-
-
-def _file_to_read(tool: AnyTool | None, raw: Json, cwd: Path, home: str) -> str:
-    """The file that a call would change, if it is there and has to be read before; else empty."""
-    if tool is None or not tool.tracks_files or whatever_the_input(tool.is_read_only) is True:
-        return ""
-    path = raw.get(tool.subject)
-    if not isinstance(path, str) or resolve(path, str(cwd), home).kind is not FileKind.FILE:
-        return ""
-    return path

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.lazy import lazy
 from handrail.tools.catalog import Catalog
+from handrail.tools.flags import whatever_the_input
 from handrail.tools.pool import AnyTool, Deferral, DenyFilter, Environment, Ingredients, deny_nothing
 from handrail.tools.stub import ListedTool, load_tool
 
@@ -56,21 +57,6 @@ def _is_usable(planning: Callable[[], bool], tool: ListedTool) -> bool:
 
 def _never_only_reads(tool: AnyTool) -> bool:
     return tool.mcp is None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
-
-
-class _AnyInput:
-    """Stands for an input that is not known. A flag that looks at it depends on it."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise LookupError(name)
-
-
-def whatever_the_input(question: Callable[[Any], Any]) -> Any:
-    """The tool's answer if it is the same for every input, else "depends"."""
-    try:
-        return question(_AnyInput())
-    except LookupError:
-        return "depends"
 
 
 def only_reads(name: str) -> bool:

@@ -14,6 +14,7 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.sdk import CallbackHandler
 from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.file_tracking import file_to_read
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
@@ -52,7 +53,7 @@ async def call(tool: AnyTool | str, rules: CallRules = NO_CALL_RULES, /, **value
     Call a tool, or a built-in one by its name, as a model's call would be, and return how it ended.
 
     No settings and no hooks count, only `rules`; what they leave open is answered as `rules.approve` says. A call that
-    is refused or fails is an outcome, not an exception.
+    is refused or fails is an outcome, not an exception. A file that a built-in tool changes is read first.
 
     Raises:
         HandrailError: a rule or the mode is not understood, or there is no built-in tool of this name.
@@ -69,6 +70,11 @@ async def call(tool: AnyTool | str, rules: CallRules = NO_CALL_RULES, /, **value
         run = RunContext(cwd, policy=gate.snapshot)
         results = ResultStore(Path(state) / "results")
         async with ToolExecutor(catalog.pool, run, results, rails=Rails(gate), activate=catalog.activate) as executor:
+            if path := file_to_read(catalog.pool.find(name), values, cwd, policy.home):
+                executor.add(ToolUse("call-0", "Read", {"file_path": path}))
+                read = await anext(executor.rest())
+                if read.result.is_error:
+                    return read
             executor.add(ToolUse("call-1", name, values))
             return await anext(executor.rest())
 

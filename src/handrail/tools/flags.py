@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError, InputError, ToolDefinitionError
@@ -116,3 +116,18 @@ def abort(signal: AbortSignal, reason: AbortReason) -> None:
         signal.abort(reason)
     except Exception:
         log.exception("a listener raised when its call was aborted")
+
+
+class _AnyInput:
+    """Stands for an input that is not known. A flag that looks at it depends on it."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise LookupError(name)
+
+
+def whatever_the_input(question: Callable[[Any], Any]) -> Any:
+    """The tool's answer if it is the same for every input, else "depends"."""
+    try:
+        return question(_AnyInput())
+    except LookupError:
+        return "depends"
