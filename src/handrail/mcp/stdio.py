@@ -51,7 +51,9 @@ class StdioPeer:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise McpError(f"The MCP server {name!r} cannot be started ({argv[0]!r}): {error}.") from error
+            raise McpError(
+                f"The MCP server {name!r} cannot be started ({argv[0]!r}): {error}. Check its command."
+            ) from error
         return cls(process, name)
 
     async def request(
@@ -117,7 +119,7 @@ class StdioPeer:
 
     async def _send(self, message: Message) -> None:
         if self._closed or self._process.stdin is None:
-            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._closed or 'it has gone'}.")
+            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._closed or 'it has ended'}.")
         try:
             self._process.stdin.write(_line(message))
             await self._process.stdin.drain()
@@ -147,7 +149,7 @@ class StdioPeer:
             return
         match message:
             case {"id": int() | str() as number, "method": str()}:
-                error = {"code": -32601, "message": "handrail does not answer requests of servers yet"}
+                error = {"code": -32601, "message": "handrail does not answer requests from servers yet"}
                 self._post({"jsonrpc": "2.0", "id": number, "error": error})
             case {"id": int(number)}:
                 answer = self._pending.get(number)
