@@ -193,7 +193,7 @@ async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
         (("help",), 0, "usage: handrail"),
         (("help", "undo"), 0, "usage: handrail undo"),
         (("docter",), 2, "there is no command 'docter'. Did you mean 'doctor'?"),
-        (("fix",), 2, "A prompt stands in quotes"),
+        (("fix",), 2, "Put a prompt in quotes"),
         (
             ("Say hello.", "--tools", "Raed"),
             0,
