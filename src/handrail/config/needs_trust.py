@@ -19,10 +19,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.shown_values import leaves, show_value, visible
+from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
+    from handrail.agents import definitions
     from handrail.extensions.commands import CommandFile
+    from handrail.extensions.definition_files import DefinitionFile
+else:
+    definitions = lazy("handrail.agents.definitions")  # few projects have agents
 
 # Keys whose values start programs: the project files that these name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
@@ -92,6 +97,20 @@ def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> 
         for command in commands
         if command.source == "project"
         for name, value in command.widens.items()
+    )
+
+
+def agent_items(files: "Iterable[DefinitionFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
+    """The project's agent files that would take the place of a built-in agent."""
+    return tuple(
+        TrustItem(
+            "project",
+            ("agents", file.content.text("name")),
+            {**{name: str(value) for name, value in file.content.values.items()}, "prompt": file.content.body},
+            _folder_of(str(file.path), folders),
+        )
+        for file in files
+        if file.source == "project" and definitions.is_built_in(file.content.text("name"))
     )
 
 
