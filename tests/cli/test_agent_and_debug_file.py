@@ -60,6 +60,32 @@ async def test_flags_go_before_the_model_and_the_prompt_of_an_agent_and_only_nar
     assert "You review code." not in system(body)
 
 
+@pytest.mark.parametrize(
+    ("model", "settings", "asked"),
+    [
+        ("haiku", {}, "claude-haiku-4-5"),
+        ("Opus[1m]", {}, "claude-opus-4-6"),
+        ("inherit", {"model": "mine"}, "mine"),
+        pytest.param("haiku", {"model": "mine"}, "mine", id="another vendor has no such family"),
+        ("haiku", {"model": "opus", "availableModels": ["opus"]}, "claude-opus-4-6"),
+        (
+            "haiku",
+            {"availableModels": ["sonnet", "haiku"], "modelOverrides": {"claude-haiku-4-5": "small"}},
+            "small",
+        ),
+    ],
+)
+async def test_a_short_model_name_of_an_agent_means_what_it_means_for_sub_agents(
+    tmp_path: Path, model: str, settings: dict[str, Any], asked: str
+) -> None:
+    written(tmp_path, "reviewer", f"model: {model}")
+
+    flags = ("--agent", "reviewer", "--settings", json.dumps(settings))
+    ran, server = await handrail([HELLO], tmp_path, "-p", "hi", *flags)
+
+    assert (ran.errors, server.requests[0].body["model"]) == ("", asked)
+
+
 @pytest.mark.parametrize(("mode", "made"), [("plan", False), ("bypassPermissions", True)])
 async def test_the_mode_of_an_agent_counts_only_where_it_is_stricter(tmp_path: Path, mode: str, made: bool) -> None:
     written(tmp_path, "careful", f"permissionMode: {mode}")

@@ -65,11 +65,11 @@ def calls(folder: Path) -> Reply:
     ("flag", "left", "warned"),
     [
         (["--trust"], EVERYTHING, ""),
-        (["--trust", "--bare"], FLAGS, "--trust: without effect because of --bare"),
+        (["--trust", "--bare"], FLAGS, "--trust: no effect with --bare"),
         (
             ["--safe-mode"],
             {"agent of flag"},
-            "--allowedTools, --add-dir, --mcp-config: without effect because of --safe-mode",
+            "--allowedTools, --add-dir, --mcp-config: no effect with --safe-mode",
         ),
     ],
     ids=["neither", "bare", "safe mode"],

@@ -48,7 +48,7 @@ async def test_what_a_server_says_ends_no_run(tmp_path: Path, what: str, told: s
         ({"command": "x", "env": ["A=b"]}, "its 'env' must be an object"),
         ({"command": "x", "args": {"a": 1}}, "its 'args' must be a list"),
         ({"command": 5}, "it has no command"),
-        ({"type": ["sse"]}, "have not come yet"),
+        ({"type": ["sse"]}, "are not supported yet"),
     ],
 )
 async def test_a_server_whose_configuration_makes_no_sense_is_told_and_left_out(

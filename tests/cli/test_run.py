@@ -291,7 +291,15 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
         pytest.param(["-p", "hi", "--setting-sources", "me"], 1, "there is no source 'me'", id="an unknown source"),
         pytest.param(["-p", "hi", "--add-dir", "none"], 1, "'none' is not a folder", id="a folder that is none"),
         pytest.param(["-p", "hi", "--record", "a", "--replay", "b"], 2, "cannot be used together", id="both tapes"),
-        pytest.param(["--model", "x"], 2, "interactive terminal has not come yet", id="no -p"),
+        pytest.param(
+            ["-p", "hi", "--mcp-config", "~/no.json"],
+            1,
+            "--mcp-config: '~/no.json' cannot be read: No such file or directory. Give a JSON file, or JSON: {\"mcp",
+            id="missing servers",
+        ),
+        pytest.param(["-p", "hi", "--mcp-config", "{x"], 1, "the text is not JSON: ", id="broken servers"),
+        pytest.param(["-p", "hi", "--mcp-config", "{}"], 1, "the text names no servers. Write {", id="no servers"),
+        pytest.param(["--model", "x"], 2, "there is no interactive terminal yet", id="no -p"),
     ],
 )
 async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says: str, tmp_path: Path) -> None:
@@ -307,7 +315,7 @@ async def test_unknown_flags_and_those_to_come_are_warned_about(tmp_path: Path) 
 
     assert (ran.code, ran.out) == (0, "Hello there.\n")
     assert "--from-the-future is not known" in ran.errors
-    assert "--worktree is accepted, but" in ran.errors
+    assert "--worktree has no effect: it is not supported yet" in ran.errors
 
 
 async def test_tools_that_are_not_here_are_warned_about_and_the_others_are_used(tmp_path: Path) -> None:

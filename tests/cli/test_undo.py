@@ -153,8 +153,12 @@ def test_a_point_may_be_named_and_conflicts_have_to_be_forced(project: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param((), "No agent has changed a file from", id="no session"),
-        pytest.param(("other",), "No file was changed in a session 'other', as far as is kept.", id="an unknown one"),
+        pytest.param((), "There are no recorded changes from", id="no session"),
+        pytest.param(
+            ("other",),
+            "There are no recorded changes of a session 'other'. `handrail sessions list",
+            id="an unknown one",
+        ),
     ],
 )
 def test_what_is_not_there_is_said(project: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -27,12 +27,12 @@ def read(path: Path) -> SettingsDocument:
         pytest.param(b'{\n "a": 1,\n}', 3, "a comma before }", id="a trailing comma"),
         pytest.param(b'{\n// no\n"a": 1}', 2, "comments are not allowed", id="a comment"),
         pytest.param(b'{"a": {"b": NaN}}', 1, "(in a.b)", id="NaN with its key"),
-        pytest.param(b'{"a": Infinity}', 1, "a value must stand here", id="Infinity"),
-        pytest.param(b'{"a": -Infinity}', 1, "a value must stand here", id="minus Infinity"),
+        pytest.param(b'{"a": Infinity}', 1, "a value is expected here", id="Infinity"),
+        pytest.param(b'{"a": -Infinity}', 1, "a value is expected here", id="minus Infinity"),
         pytest.param(b'{"a": 1e999}', 1, "too large", id="an endless number"),
-        pytest.param(b'{"a": 1,\n"a": 2}', 2, "the key 'a' stands here a second time", id="a key twice"),
+        pytest.param(b'{"a": 1,\n"a": 2}', 2, "the key 'a' appears here a second time", id="a key twice"),
         pytest.param(
-            b'{"p": {"deny": [], "deny": []}}', 1, "'deny' stands here a second time", id="an inner key twice"
+            b'{"p": {"deny": [], "deny": []}}', 1, "'deny' appears here a second time", id="an inner key twice"
         ),
         pytest.param(b"[]", 1, "it must hold an object", id="a list"),
         pytest.param(b'"x"', 1, "it must hold an object", id="a text"),
@@ -72,11 +72,11 @@ def test_things_that_are_no_files_are_said_to_be_none(tmp_path: Path) -> None:
     said = [str(read(path).broken) for path in (folder, pipe, nowhere, loop, Path(os.devnull))]
 
     assert said == [
-        "settings.json: this is a folder, and a settings file is expected here.",
-        "settings.json: this is not a regular file, and a settings file is expected here.",
+        "settings.json: this is a folder, and a settings file is expected here. Move it away.",
+        "settings.json: this is not a regular file, and a settings file is expected here. Move it away.",
         "settings.json: this is a link to nothing. Repair or remove it.",
         "settings.json: it cannot be read: a loop of links.",
-        "settings.json: this is not a regular file, and a settings file is expected here.",
+        "settings.json: this is not a regular file, and a settings file is expected here. Move it away.",
     ]
 
 

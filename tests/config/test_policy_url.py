@@ -116,7 +116,7 @@ def test_a_hostile_answer_is_no_policy_and_never_replaces_the_last_good_one(
 ) -> None:
     world.write("policy", {"policyUrl": server.url})
     server.says = says
-    with pytest.raises(SettingsError, match=r"no copy of an earlier one\. Nothing runs without it"):
+    with pytest.raises(SettingsError, match=r"no earlier copy\. Nothing runs without it; ask"):
         world.gather()
     assert kept(world) == []
 
@@ -128,7 +128,7 @@ def test_a_hostile_answer_is_no_policy_and_never_replaces_the_last_good_one(
     assert settings.get_managed("permissions") == {"deny": ["Bash"]}
     [problem] = settings.problems
     assert "gave no policy: " in str(problem)
-    assert str(problem).endswith("The copy of less than a minute ago counts.")
+    assert str(problem).endswith("The copy from less than a minute ago is used.")
 
 
 @pytest.mark.parametrize("says", [None, b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{"], ids=["silent", "slow"])
@@ -158,7 +158,7 @@ def test_the_age_of_a_copy_is_said(world: World, server: Server, monkeypatch: py
     for seconds, said in ((70, "1 minute"), (2 * 3600, "2 hours"), (90 * 3600, "3 days")):
         monkeypatch.setattr("handrail.config.policy_url.time.time", lambda later=seconds: now + later)
         policy_from(server.url, world.places.state, {}, news)
-        assert f"The copy of {said} ago counts." in str(news[-1])
+        assert f"The copy from {said} ago is used." in str(news[-1])
 
 
 def test_a_copy_that_somebody_else_could_have_written_ends_the_program(world: World, server: Server) -> None:

@@ -136,8 +136,9 @@ def test_a_server_may_be_approved_by_the_user_and_refused_by_anybody(world: Worl
 
 
 def test_broken_lists_of_servers_are_said_to_be_so(world: World) -> None:
-    world.write("mcp", "{")
-    assert "No server of it is used" in str(world.gather().problems[0])
+    world.write("mcp", '{"mcpServers":\n{]}')
+    broken = str(world.gather().problems[0])
+    assert broken.startswith(".mcp.json:2: a key in double quotes is expected here, not ']}'. None of its servers")
     world.write("mcp", {"mcpServers": ["x"]})
     assert "mcpServers must be an object" in str(world.gather().problems[0])
 

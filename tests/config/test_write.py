@@ -264,5 +264,5 @@ def test_an_update_that_makes_no_sense_writes_nothing(world: World, bad: dict[st
 def test_handrail_never_writes_into_the_other_family(world: World) -> None:
     file = next(file for file in world.places.files() if file.family == "claude")
 
-    with pytest.raises(SettingsError, match="is not written by handrail"):
+    with pytest.raises(SettingsError, match="cannot be changed by handrail"):
         edit(file, world.places, lambda text: text)

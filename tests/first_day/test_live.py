@@ -100,6 +100,21 @@ async def test_a_question_is_answered_by_what_is_typed_after_it(project: Path) -
     assert max(map(len, terminal.shown.splitlines())) < 60
 
 
+@pytest.mark.proves("R5")
+async def test_the_model_is_told_the_same_whether_a_person_is_asked_or_not(project: Path) -> None:
+    async with ModelServer([Reply((PYTEST,)), HELLO], strict=True) as asked:
+        arguments = ("-p", "Run the checks.", "--ask")
+        async with OnTerminal(project, variables(asked, project), *arguments) as terminal:
+            await terminal.until("Allow it?")
+            terminal.type("y\n")
+            assert await terminal.code() == 0
+    _, alone = await handrail([HELLO], project, "-p", "Run the checks.", "--no-ask")
+
+    before, after = asked.requests[0].body, asked.requests[1].body
+    assert before["system"] == after["system"] == alone.requests[0].body["system"]
+    assert "at most a person is asked whether a call may run" in json.dumps(before["system"])
+
+
 async def test_always_says_which_rule_it_adds_and_where(project: Path) -> None:
     calls = [Reply((ToolUse(f"t{n}", "Bash", {"command": f"npm run lint -- {n}"}),)) for n in range(2)]
     (project / "npm").write_text("#!/bin/sh\necho linted $4\n")
@@ -178,7 +193,7 @@ async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
         (("help",), 0, "usage: handrail"),
         (("help", "undo"), 0, "usage: handrail undo"),
         (("docter",), 2, "there is no command 'docter'. Did you mean 'doctor'?"),
-        (("fix",), 2, "A prompt stands in quotes"),
+        (("fix",), 2, "Put a prompt in quotes"),
         (
             ("Say hello.", "--tools", "Raed"),
             0,

@@ -89,7 +89,7 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
     assert exact.returncode == 1
     assert "with match=conversation it would be answered" in exact.stderr
     assert other.returncode == 1
-    assert "Recorded was the model 'claude-sonnet-4-6', asked for is 'claude-opus-4-6'" in other.stderr
+    assert "It was recorded with the model 'claude-sonnet-4-6', not 'claude-opus-4-6'" in other.stderr
 
 
 @pytest.mark.anyio
@@ -111,7 +111,7 @@ async def test_a_failed_run_does_not_replace_a_good_tape(
 
     assert failed.returncode == 1
     assert tape.read_bytes() == good
-    assert "stays as it was" in failed.stderr
+    assert "was not replaced" in failed.stderr
     shown = handrail(project, tmp_path, "cassette", "check", str(tape), str(tmp_path / "run.failed.jsonl"))
     assert shown.returncode == 1
     assert shown.stdout == f"{tape}: good (2 recordings)\n"
@@ -171,7 +171,7 @@ async def test_an_agent_on_a_tape_asks_for_the_recorded_model_and_sorts_files_by
     async with replayed() as agent:
         answer = await agent.ask("How many?")
     async with replayed("claude-haiku-4-5") as other:
-        with pytest.raises(CassetteMissError, match="Recorded was the model 'claude-opus-4-6'"):
+        with pytest.raises(CassetteMissError, match="recorded with the model 'claude-opus-4-6'"):
             await other.ask("How many?")
 
     assert listed == "new.py\nolder.py\noldest.py"

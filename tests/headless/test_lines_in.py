@@ -29,7 +29,7 @@ def user(content: Any) -> bytes:
         pytest.param(user([{"type": "text"}]), "a part of it lacks 'text'", id="a text without text"),
         pytest.param(user([{"type": "riddle"}]), "riddle", id="an unknown part"),
         pytest.param(user(""), "empty", id="nothing"),
-        pytest.param(user([{"type": "tool_result", "tool_use_id": "x"}]), "no call waits for one", id="a result"),
+        pytest.param(user([{"type": "tool_result", "tool_use_id": "x"}]), "no call is waiting for one", id="a result"),
         pytest.param(b'{"type":"user"}', "no content", id="no message"),
         pytest.param(b'{"type":"user","message":"words"}', "no content", id="a message that is a text"),
         pytest.param(b'{"type":"user","message":{"cont', "not JSON", id="half a line"),

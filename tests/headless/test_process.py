@@ -131,7 +131,7 @@ async def test_a_signal_stops_what_runs_and_tells_the_result(tmp_path: Path, num
         assert await d.process.wait() == code
 
     assert lines[-1]["terminal_reason"] == "aborted_tools"
-    assert "before this prompt was begun" in unbegun["result"]
+    assert "before this prompt began" in unbegun["result"]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

@@ -119,7 +119,7 @@ def test_hooks_of_a_folder_that_is_not_trusted_are_reported_and_left_out() -> No
     parsed = parse_hooks(one({"type": "command", "command": "touch PWNED"}, "SessionStart"), source)
 
     [problem] = parsed.problems
-    words = "1 hooks (SessionStart) are not run, because the folder is not trusted"
+    words = "1 hooks (SessionStart) do not run, because the folder is not trusted; see handrail trust"
     assert (parsed.hooks, problem.kind, problem.message) == ((), "untrusted", words)
 
 

@@ -121,7 +121,9 @@ async def test_closing_ends_the_process_even_in_the_middle_of_a_call() -> None:
             "go away",
             id="it refuses",
         ),
-        pytest.param('input(); print(\'{"id":1,"result":5}\'); input()', "no result", id="its result is none"),
+        pytest.param(
+            'input(); print(\'{"id":1,"result":5}\'); input()', "not a JSON-RPC result", id="its result is none"
+        ),
         pytest.param("input(); print('[' * 100000); print('{\"id\":\"x\"}'); input()", "did not answer", id="nonsense"),
     ],
 )

@@ -27,7 +27,7 @@ PROJECT, USER = (
         ("Edit", "allow", PROJECT, "mistake", "does not allow Write"),
         ("Bash(git:* push)", "allow", PROJECT, "mistake", "only at the end"),
         ("Bash(git * && ls)", "allow", PROJECT, "never", "judged in parts"),
-        ("Bash(timeout 5 make *)", "allow", PROJECT, "mistake", "looked through"),
+        ("Bash(timeout 5 make *)", "allow", PROJECT, "mistake", "only runs another command"),
         ("bash(ls)", "deny", PROJECT, "malformed", "takes no such brackets"),
         ("bash", "deny", PROJECT, "never", "Bash"),
         ("MultiEdit", "deny", PROJECT, "never", "no tool 'MultiEdit'"),

@@ -151,7 +151,7 @@ async def test_a_tool_of_a_server_has_its_names_and_what_the_server_sends_beside
 
     [outcome] = await outcomes(model, folder, **options)
 
-    assert reasons == ["in plan mode, 'my.ref' only says of its tool that it reads"]
+    assert reasons == ["plan mode does not rely on what the server 'my.ref' says of its tool"]
     assert outcome.output is not None
     assert outcome.output.mcp is not None
     assert outcome.output.mcp.structured_content == {"noted": "x"}

@@ -53,7 +53,7 @@ def always_text(proposals: "Sequence[Proposal]") -> str:
 
 def asking_terminal(wanted: bool | None, warn: Callable[[str], None]) -> int | None:
     """
-    The descriptor of the terminal to ask on; None = nobody is asked.
+    The descriptor of the terminal to ask on; None = no person is asked.
 
     Unless it is `wanted` or not, a person is asked if standard input and standard error are a terminal and the program
     does not run in its background. If it is wanted, the terminal of the process will do.

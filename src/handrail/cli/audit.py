@@ -49,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.question:
         return explain_call(chosen, log.calls)
     if chosen.call:
-        raise HandrailError(f"{chosen.call!r}: write handrail audit why CALL.")
+        raise HandrailError(f"{chosen.call!r} is not understood. To explain a call, write: handrail audit why CALL.")
     calls = [call for call in log.calls if fits_filters(call, chosen)]
     if chosen.by:
         show_groups(chosen, calls)

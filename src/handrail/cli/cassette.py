@@ -43,7 +43,9 @@ def show(cassette: Cassette, number: int | None, *, as_json: bool) -> int:
     """All recordings in short, or one of them in full."""
     wanted = [each for each in cassette.recordings if number in (None, each.number)]
     if number is not None and not wanted:
-        raise CassetteError(f"{cassette.path} has no recording {number}; it has {len(cassette.recordings)}.")
+        raise CassetteError(
+            f"{cassette.path} has no recording {number}. `handrail cassette show` without a number lists all."
+        )
     if as_json:
         recordings = [_recording_value(each, whole=number is not None) for each in wanted]
         _print_json({"file": str(cassette.path), **_header(cassette), "recordings": recordings})

@@ -159,5 +159,5 @@ def fitting(path: tuple[str, ...], text: str) -> Any:
             if isinstance(found := parse_rule(rule, kind), RuleProblem):
                 raise SettingsError(f"permissions.{kind.value} has the rule {rule!r}: {found.message}.")
     if known and known.managed:
-        raise SettingsError(f"{known.name} counts in policy files only.")
+        raise SettingsError(f"{known.name} counts in policy files only. Ask your administrator to set it there.")
     return value

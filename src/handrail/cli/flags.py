@@ -25,6 +25,7 @@ LATER_FLAGS = {
     "--plugin-dir": 1,
     "--worktree": 0,
 }
+SCHEMA_FORM = '{"type": "object", "properties": {}}'
 
 
 @record
@@ -53,11 +54,12 @@ def read_flags(arguments: Sequence[str]) -> Flags:
     if forbidding:
         top.error(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
     warnings = [f"--allowedTools: {problem}. It matches nothing." for problem in allowing]
-    warnings += [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
+    warnings += [f"{flag} has no effect: it is not supported yet" for flag in _later(chosen)]
     warnings += without_effect(chosen)
-    warnings += [f"{flag} is not known and was ignored" for flag in flags]
+    warnings += [f"{flag} is not known and was ignored; see handrail -p --help" for flag in flags]
     if flags and chosen.prompt and chosen.words:
-        warnings.append(f"{' '.join(chosen.words)!r} was taken for the value of an unknown flag, not for the prompt")
+        words = " ".join(chosen.words)
+        warnings.append(f"{words!r} was taken for the value of an unknown flag. Put the prompt right after -p")
         chosen.words = []
     return Flags(chosen, tuple(warnings))
 
@@ -175,7 +177,7 @@ def amount(text: str) -> float:
 
 def _not_empty(text: str) -> str:
     if not text:
-        raise argparse.ArgumentTypeError("there is no value")
+        raise argparse.ArgumentTypeError("the value is empty; give one, or leave the flag out")
     return text
 
 
@@ -187,7 +189,7 @@ def _schema(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise argparse.ArgumentTypeError(f"it is not JSON: {error}") from error
+        raise argparse.ArgumentTypeError(f"it is not JSON: {error}. Give a JSON Schema: {SCHEMA_FORM}") from error
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError("it is not a JSON object")
+        raise argparse.ArgumentTypeError(f"it is not a JSON object. Give a JSON Schema: {SCHEMA_FORM}")
     return value

@@ -30,7 +30,7 @@ def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="JSON", help="its input as a JSON object; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print the whole outcome as one JSON object")
     import_module("handrail.cli.permission_flags").add_flags(parser)
-    parser.epilog = "Flags that take several values stand behind TOOL and JSON, or are ended by --."
+    parser.epilog = "Put flags that take several values after TOOL and JSON, or end them with --."
 
 
 def _shell(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[hooks])
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
-    test = add_subcommand(what, "test", "check a policy against examples, one JSON object a line", parents=[hooks])
+    test = add_subcommand(what, "test", "check a policy against examples, one JSON object per line", parents=[hooks])
     test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
     add_subcommand(what, "lint", "find rules that do not do what they look like", parents=[common])
     simulate = add_subcommand(what, "simulate", "decide calls that were made again", parents=[hooks])
@@ -180,7 +180,7 @@ def parser() -> argparse.ArgumentParser:
         prog="handrail",
         usage='handrail "PROMPT" [flags]\n       handrail COMMAND ...',
         description="The tool system for AI agents: hands for the model, rails for the people.",
-        epilog="handrail help COMMAND and handrail -p --help tell more. The interactive terminal has not come yet.",
+        epilog="handrail help COMMAND and handrail -p --help tell more. There is no interactive terminal yet.",
     )
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="handrail")
@@ -216,7 +216,7 @@ def _do(arguments: Sequence[str]) -> int:
 
 def _unknown_command(word: str) -> str:
     hint = wording.did_you_mean(word, [*COMMANDS, "help"])
-    ways = 'A prompt stands in quotes (handrail "Say hello."), a prompt of one word behind -p (handrail -p hello).'
+    ways = 'Put a prompt in quotes (handrail "Say hello."), and one of a single word after -p (handrail -p hello).'
     return f"there is no command {word!r}.{hint} {ways}"
 
 

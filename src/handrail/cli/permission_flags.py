@@ -67,7 +67,7 @@ def without_effect(chosen: argparse.Namespace) -> list[str]:
     lost = [flag for flag, value in given.items() if value]
     if not lost or not (chosen.bare or chosen.safe_mode):
         return []
-    return [f"{', '.join(lost)}: without effect because of {'--safe-mode' if chosen.safe_mode else '--bare'}"]
+    return [f"{', '.join(lost)}: no effect with {'--safe-mode' if chosen.safe_mode else '--bare'}"]
 
 
 def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:

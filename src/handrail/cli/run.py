@@ -79,7 +79,7 @@ def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
         warn(warning)
     if is_interactive(chosen):
         hint = 'Give a prompt: handrail "What does this project do?"'
-        raise FlagError(f"the interactive terminal has not come yet. {hint}", "")
+        raise FlagError(f"there is no interactive terminal yet. {hint}", "")
     plain_log()
     with open_debug_file(chosen.debug_file) as chosen.debug_out:
         if chosen.input_format == "stream-json":

@@ -30,7 +30,7 @@ def run(chosen: argparse.Namespace) -> int:
         return list_trusted(chosen, store)
     folder = Path(chosen.folder)
     if not folder.is_dir():
-        raise SettingsError(f"{chosen.folder!r} is not a folder.")
+        raise SettingsError(f"{chosen.folder!r} is not a folder. Give the folder of a project.")
     places = places_for(folder, os.environ, state_folder(os.environ))
     if chosen.revoke:
         known_before = store.revoke(places.cwd)

@@ -48,12 +48,16 @@ def journal_of(session: str | None, parent: Path, cwd: str) -> Path:
         for folder in (parent / Path(session).name, *_of_sessions(session, parent, cwd)):
             if (folder / INDEX).exists():
                 return folder
-        raise UndoError(f"No file was changed in a session {session!r}, as far as is kept.")
+        raise UndoError(
+            f"There are no recorded changes of a session {session!r}. `handrail sessions list --all` lists them."
+        )
     found = sorted(parent.glob(f"*/{INDEX}"), key=lambda index: index.stat().st_mtime, reverse=True)
     for index in found:
         if read(index.parent).cwd == cwd:
             return index.parent
-    raise UndoError(f"No agent has changed a file from {cwd!r}, as far as is kept. Name a session.")
+    raise UndoError(
+        f"There are no recorded changes from {cwd!r}. Name a session: `handrail sessions list --all` lists them."
+    )
 
 
 def _of_sessions(wanted: str, parent: Path, cwd: str) -> Iterator[Path]:

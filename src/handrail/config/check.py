@@ -107,7 +107,7 @@ def _fit(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem
 def _fit_object(value: dict[str, Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> dict[str, Any]:
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
-        problems.append(ValueProblem(path, f"has no {missing[0]!r}."))
+        problems.append(ValueProblem(path, f"has no {missing[0]!r}; add it."))
         raise _OmitError
     choices = [name for choice in schema.get("oneOf", ()) for name in choice["required"]]
     if choices and sum(name in value for name in choices) != 1:

@@ -117,7 +117,7 @@ def read_bytes(path: Path) -> bytes | None:
             return None
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise SettingsFileError(f"this is {kind}, and a settings file is expected here.")
+            raise SettingsFileError(f"this is {kind}, and a settings file is expected here. Move it away.")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -165,7 +165,7 @@ def _locate(text: str, error: Exception) -> SettingsFileError:
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise ValueError("a key stands twice in an object")
+        raise ValueError("an object has the same key twice")
     return values
 
 

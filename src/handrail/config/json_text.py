@@ -86,7 +86,7 @@ class _JsonScanner:
         node = self._value()
         self._blanks()
         if self._at < len(self._text):
-            self._fail(f"there is more text behind the end of the JSON: {self._near()!r}")
+            self._fail(f"there is more text after the end of the JSON: {self._near()!r}")
         return node
 
     def _value(self) -> JsonNode:
@@ -107,11 +107,11 @@ class _JsonScanner:
         while not self._closes("}", bool(members)):
             at = self._at
             if self._text[at : at + 1] != '"':
-                self._fail(f"a key in double quotes must stand here, not {self._near()!r}")
+                self._fail(f"a key in double quotes is expected here, not {self._near()!r}")
             key = self._string()
             self._path.append(key)
             if key in seen:
-                self._fail(f"the key {key!r} stands here a second time", at)
+                self._fail(f"the key {key!r} appears here a second time", at)
             seen.add(key)
             self._blanks()
             self._expect(":", f"a colon must follow the key {key!r}")
@@ -141,9 +141,9 @@ class _JsonScanner:
             self._at += 1
             return True
         if behind:
-            self._expect(",", f"a comma or {bracket} must stand here, not {self._near()!r}")
+            self._expect(",", f"a comma or {bracket} is expected here, not {self._near()!r}")
             if self._text[self._at : self._at + 1] == bracket:
-                self._fail(f"there is a comma before {bracket} with nothing behind it")
+                self._fail(f"there is a comma before {bracket} with nothing after it")
         elif self._at == len(self._text):
             self._fail(f"the file ends before {bracket}")
         return False
@@ -180,7 +180,7 @@ class _JsonScanner:
         if word and word[0] in WORDS:
             self._at = word.end()
             return JsonNode(start, self._at, WORDS[word[0]])
-        return self._fail(f"a value must stand here, not {self._near()!r}")
+        return self._fail(f"a value is expected here, not {self._near()!r}")
 
     def _blanks(self) -> None:
         found = BLANKS.match(self._text, self._at)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.config.document import SettingsDocument, decode_text, document_of, parse_object, read_bytes, read_document
 from handrail.config.flags import SettingsFlags, Wideners
+from handrail.config.json_paths import line_of
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
 from handrail.config.merge import merge_values
@@ -181,16 +182,27 @@ def _servers(places: SettingsPlaces, sources: tuple[str, ...], problems: list[Pr
     if "project" not in sources:
         return None
     file = SettingsFile("project", places.mcp_file, ".mcp.json", places.cwd, "")
+    text = ""
     try:
         data = read_bytes(file.path)
         if data is None:
             return None
-        named = parse_object(decode_text(data)).get("mcpServers", {})
+        text = decode_text(data)
+        named = parse_object(text).get("mcpServers", {})
     except SettingsFileError as error:
-        problems.append(Problem("project", file.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
+        line = 0 if error.offset is None else line_of(text, error.offset)
+        why = f"{error.message.rstrip('.')}. None of its servers are used. Repair it."
+        problems.append(Problem("project", file.shown, line, why))
         return None
     if not isinstance(named, dict):
-        problems.append(Problem("project", file.shown, 0, "mcpServers must be an object. No server of it is used."))
+        problems.append(
+            Problem(
+                "project",
+                file.shown,
+                0,
+                "mcpServers must be an object. None of its servers are used. Repair it.",
+            )
+        )
         return None
     return Layer(SettingsDocument(file, "", {}), named)
 

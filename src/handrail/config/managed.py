@@ -56,7 +56,9 @@ class CommandSource:
                 raise OSError("it names no program")
             return commands.output_of(self.arguments, cwd="/", env=self.env, timeout=TIMEOUT)
         except OSError as error:
-            raise SettingsError(f"{self.name} did not give a policy: {error}. Nothing runs without it.") from error
+            raise SettingsError(
+                f"{self.name} did not give a policy: {error}. Nothing runs without it; ask your administrator."
+            ) from error
 
 
 def read_policy(
@@ -90,7 +92,7 @@ def _usable(documents: list[SettingsDocument]) -> list[SettingsDocument]:
     wrong = [problem for document in documents for problem in document.problems if not problem.hint]
     if wrong:
         raise SettingsError(
-            "the policy of this machine cannot be used, and nothing runs without it:\n"
+            "the policy of this machine cannot be used, and nothing runs without it. Ask your administrator:\n"
             + "\n".join(f"  {problem}" for problem in wrong)
         )
     return documents

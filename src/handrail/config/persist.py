@@ -16,10 +16,9 @@ from handrail.config.write import edit
 from handrail.errors import SettingsError
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
-from handrail.permissions.update import DESTINATIONS, rule_text
+from handrail.permissions.update import DESTINATIONS, UPDATES, rule_text
 
 DIRECTORIES = ("permissions", "additionalDirectories")
-UPDATES = ("addRules", "replaceRules", "removeRules", "setMode", "addDirectories", "removeDirectories")
 
 
 def persist(update: Mapping[str, Any], places: SettingsPlaces) -> Path | None:
@@ -31,7 +30,7 @@ def persist(update: Mapping[str, Any], places: SettingsPlaces) -> Path | None:
     """
     destination = update.get("destination", "session")
     if not isinstance(destination, str) or destination not in DESTINATIONS:
-        raise SettingsError(f"{destination!r} is no destination. Use one of {', '.join(DESTINATIONS)}.")
+        raise SettingsError(f"{destination!r} is not a destination. Use one of {', '.join(DESTINATIONS)}.")
     source = DESTINATIONS[destination]
     if source == "session":
         return None
@@ -73,7 +72,7 @@ Change: TypeAlias = Callable[[str], str]
 def _rules(kind: str, update: Mapping[str, Any]) -> tuple[Change, dict[str, Any]]:
     behaviour = update.get("behavior")
     if behaviour not in ("allow", "ask", "deny"):
-        raise SettingsError(f"{behaviour!r} is no behavior. Use allow, ask or deny.")
+        raise SettingsError(f"{behaviour!r} is not a behavior. Use allow, ask or deny.")
     texts = _texts(update.get("rules"), Behaviour(behaviour))
     path = ("permissions", str(behaviour))
     if kind == "removeRules":
@@ -92,10 +91,10 @@ def _texts(rules: Any, behaviour: Behaviour) -> list[str]:
     for rule in rules:
         text = rule_text(rule)
         if text is None:
-            raise SettingsError(f"{rule!r} is no rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
+            raise SettingsError(f"{rule!r} is not a rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
         parsed = parse_rule(text, behaviour)
         if isinstance(parsed, RuleProblem):
-            raise SettingsError(f"{text!r} is no rule: {parsed.message}.")
+            raise SettingsError(f"{text!r} is not a rule: {parsed.message}.")
         texts.append(text)
     return texts
 

@@ -183,6 +183,6 @@ def _drop_ins(folder: Path) -> list[Path]:
         return []
     except OSError as error:
         raise SettingsError(
-            f"{inner} holds policy and cannot be read: {error.strerror}. Nothing runs without it."
+            f"the policy in {inner} cannot be read: {error.strerror}. Nothing runs without it; ask your administrator."
         ) from error
     return [inner / name for name in names if name.endswith(".json") and not name.startswith(".")]

@@ -37,7 +37,9 @@ def policy_from(
 ) -> SettingsDocument:
     """The policy at an address, or the cached copy of it. Raises SettingsError if there is neither."""
     if problem := address_problem(url):
-        raise SettingsError(f"policyUrl {url!r} cannot be used: {problem}. Nothing runs without it.")
+        raise SettingsError(
+            f"policyUrl {url!r} cannot be used: {problem}. Nothing runs without it; ask your administrator."
+        )
     file = policy_file(url)
     kept = state / "policy" / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
     try:
@@ -45,7 +47,7 @@ def policy_from(
         document = document_of(file, data)
         wrong = [str(problem) for problem in document.problems if not problem.hint]
         if wrong:
-            raise OSError("what it answered is no policy: " + "; ".join(wrong))
+            raise OSError("its answer is not a policy: " + "; ".join(wrong))
     except OSError as error:
         return _last(file, kept, problems, f"{url} gave no policy: {error}")
     try:
@@ -64,10 +66,14 @@ def _last(file: SettingsFile, kept: Path, problems: list[Problem], why: str) -> 
         if copy["version"] > VERSION or copy["url"] != file.shown:
             raise ValueError("of another version or address")
     except FileNotFoundError:
-        raise SettingsError(f"{why}. There is no copy of an earlier one. Nothing runs without it.") from None
+        raise SettingsError(
+            f"{why}. There is no earlier copy. Nothing runs without it; ask your administrator."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SettingsError(f"{why}. The copy in {kept} cannot be used ({error}). Nothing runs without it.") from error
-    problems.append(Problem("policy", file.shown, 0, f"{why}. The copy of {_ago(time.time() - at)} ago counts."))
+        raise SettingsError(
+            f"{why}. The copy in {kept} cannot be used ({error}). Nothing runs without it; ask your administrator."
+        ) from error
+    problems.append(Problem("policy", file.shown, 0, f"{why}. The copy from {_ago(time.time() - at)} ago is used."))
     return document_of(file, data)
 
 
@@ -136,4 +142,4 @@ def address_problem(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "https" or is_loopback(parts.hostname or ""):
         return ""
-    return "only https keeps others from changing it on its way; http is for this machine alone"
+    return "it must begin with https, because others could change it on its way; http is for this machine only"

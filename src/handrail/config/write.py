@@ -40,12 +40,12 @@ def edit(file: SettingsFile, places: SettingsPlaces, change: Callable[[str], str
         raise SettingsError(
             f"{file.shown} cannot be written: {error.strerror or error}. Look at its owner and mode."
         ) from error
-    raise SettingsError(f"{file.shown} is changed by another program all the time. Try again.")
+    raise SettingsError(f"{file.shown} keeps being changed by another program. Try again.")
 
 
 def _target(file: SettingsFile, places: SettingsPlaces) -> Path:
     if file.family != "handrail" or file.source not in ("user", "project", "local"):
-        raise SettingsError(f"{file.shown} is not written by handrail. Change it with an editor.")
+        raise SettingsError(f"{file.shown} cannot be changed by handrail. Use an editor.")
     real = os.path.realpath(file.path)
     if file.source != "user" and not real.startswith(places.cwd.rstrip("/") + "/"):
         raise SettingsError(

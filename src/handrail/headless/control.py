@@ -40,24 +40,25 @@ class Control:
     async def ask(self, subtype: str, *, patience: float | None = None, **fields: object) -> Payload:
         """Ask the other side; raises ControlError if there is no answer. Cancelling takes the question back."""
         if self._closed:
-            raise ControlError(f"{subtype} cannot be asked: the other side has gone.")
+            raise ControlError(f"{subtype} cannot be asked: the client has closed the connection.")
         self._number += 1
         name = f"handrail_{self._number}"
+        seconds = self._patience if patience is None else patience
         answer: asyncio.Future[Payload] = asyncio.get_running_loop().create_future()
         self._open[name] = answer
         try:
             await self._out.send(
                 {"type": "control_request", "request_id": name, "request": {"subtype": subtype, **fields}}
             )
-            return await asyncio.wait_for(answer, self._patience if patience is None else patience)
+            return await asyncio.wait_for(answer, seconds)
         except TimeoutError as error:
             await self._take_back(name)
-            raise ControlError(f"{subtype} was not answered in time.") from error
+            raise ControlError(f"the client did not answer {subtype} within {seconds:g} s.") from error
         except asyncio.CancelledError:
             await self._take_back(name)
             raise
         except ClosedError as error:
-            raise ControlError(f"{subtype} cannot be asked: the other side has gone.") from error
+            raise ControlError(f"{subtype} cannot be asked: the client has closed the connection.") from error
         finally:
             self._open.pop(name, None)
 
@@ -84,10 +85,10 @@ class Control:
             case {"type": "control_request", "request_id": str() | int() as name, "request": Mapping() as request}:
                 self._start(name, self._answer(name, request))
             case {"type": "control_request", "request_id": str() | int() as name}:
-                problem = "the request is not a JSON object"
+                problem = 'the request is not a JSON object. Send "request": {"subtype": ...}.'
                 self._start(name, self._say({"subtype": "error", "request_id": name, "error": problem}))
             case _:
-                log.warning("a control line without what it needs was ignored: %.200r", line)
+                log.warning("a control line without request_id or request was ignored: %.200r", line)
 
     def _start(self, name: str | int, answering: Coroutine[Any, Any, None]) -> None:
         def over(task: asyncio.Task[None]) -> None:
@@ -108,7 +109,9 @@ class Control:
             value = response.get("response")
             answer.set_result(dict(value) if isinstance(value, Mapping) else {})
         else:
-            answer.set_exception(ControlError(str(response.get("error") or "the other side gave an error")))
+            answer.set_exception(
+                ControlError(str(response.get("error") or "the client answered with an error and no message."))
+            )
 
     async def _answer(self, name: str | int, request: Mapping[str, Any]) -> None:
         subtype = request.get("subtype")
@@ -140,7 +143,7 @@ class Control:
         self._closed = True
         for answer in self._open.values():
             if not answer.done():
-                answer.set_exception(ControlError("the other side has gone."))
+                answer.set_exception(ControlError("the client has closed the connection."))
 
     async def wait_settled(self) -> None:
         """Wait until every request that arrived has its response; cancel those that take too long."""

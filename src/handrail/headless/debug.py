@@ -129,7 +129,9 @@ def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
     try:
         return open(name, "a", encoding="utf-8", errors="replace", opener=_owner_only)
     except OSError as error:
-        raise HandrailError(f"--debug-file: {name!r} cannot be written: {error.strerror}.") from error
+        raise HandrailError(
+            f"--debug-file: {name!r} cannot be written: {error.strerror}. Choose another file."
+        ) from error
 
 
 def _owner_only(path: str, flags: int) -> int:

@@ -119,14 +119,17 @@ class ClientQuestions:
                 agent_id=None if question.agent.id == "main" else question.agent.id,
             )
         except ControlError as error:
-            return {"behavior": "deny", "message": f"The question whether this may run was not answered: {error}"}
+            return {"behavior": "deny", "message": f"The permission request was not answered: {error}"}
 
     async def prompt_tool(self, name: str, given: Mapping[str, Any], question: Any) -> Payload:
         """Ask an MCP tool, which answers with the same object as text."""
         tool = self.session.conversation.tools.find(self._tool) if self.session else None
         servers = self.session.servers if self.session else None
         if tool is None or tool.mcp is None or servers is None:
-            return {"behavior": "deny", "message": f"There is no MCP tool {self._tool!r} that could be asked."}
+            return {
+                "behavior": "deny",
+                "message": f"There is no MCP tool {self._tool!r} to ask. Name it as mcp__server__tool.",
+            }
         asked = {"tool_name": name, "input": dict(given), "tool_use_id": question.use.id}
         text = await servers.ask(tool.mcp.server, tool.mcp.tool, asked)
         try:
@@ -135,7 +138,7 @@ class ClientQuestions:
             answer = None
         if isinstance(answer, dict):
             return answer
-        return {"behavior": "deny", "message": f"{self._tool} gave no answer that can be understood."}
+        return {"behavior": "deny", "message": f"{self._tool} did not answer with a JSON object that has a behavior."}
 
     async def carry(self, server: str, message: dict[str, Any]) -> dict[str, Any]:
         """Pass a message to an MCP server that lives in the client."""
@@ -289,7 +292,7 @@ class SessionEngine:
 
     def _servers(self) -> Any:
         if self.session.servers is None:
-            raise HandrailError("There are no MCP servers in this session.")
+            raise HandrailError("There are no MCP servers in this session. Give some with --mcp-config or .mcp.json.")
         return self.session.servers
 
     async def _context_usage(self, _request: Mapping[str, Any]) -> Payload:

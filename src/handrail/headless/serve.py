@@ -160,7 +160,7 @@ class Service:
         try:
             value = json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            self._refuse(line, f"A line is not JSON: {error}")
+            self._refuse(line, f"A line is not JSON: {error}. Send one JSON object per line.")
             return
         match value:
             case {"type": "control_request" | "control_response" | "control_cancel_request"}:
@@ -168,7 +168,7 @@ class Service:
             case {"type": "user", "message": {"content": content}}:
                 self._queue(value, content)
             case {"type": "user"}:
-                self._refuse(line, "The message has no content.")
+                self._refuse(line, 'The message has no content. Send "message": {"role": "user", "content": ...}.')
             case {"type": str(kind)}:
                 log.warning("a line of the type %r was ignored", kind)
             case _:
@@ -192,7 +192,7 @@ class Service:
         except TypeError as error:
             message, problem = UserMessage(()), f"The message is not understood: {error}"
         if any(isinstance(block, ToolResult) for block in message.content):
-            problem = "The message holds a tool_result, and no call waits for one."
+            problem = "The message holds a tool_result, but no call is waiting for one. Send text or images."
         if not problem and not any(not isinstance(block, Text) or block.text.strip() for block in message.content):
             message = UserMessage(())  # an empty prompt can only resume a deferred call
         self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True, problem))
@@ -230,7 +230,7 @@ class Service:
         try:
             engine = None if self._stopping else await self.engine()
             if self._stopping or engine is None:
-                problem = "It was ended before this prompt was begun."
+                problem = "The run was ended before this prompt began."
             elif prompt.problem:
                 problem = prompt.problem
             else:
@@ -269,7 +269,7 @@ class Service:
                 self._begun = asyncio.ensure_future(self._open_engine(self._client_options, self._control))
                 await asyncio.wait((self._begun,))
                 if self._begun.cancelled():
-                    raise HandrailError("It was ended before the conversation had begun.")
+                    raise HandrailError("The run was ended before the conversation began.")
                 self._engine = self._begun.result()
                 self._code = 0
             return self._engine
@@ -289,7 +289,7 @@ class Service:
     async def _initialize(self, request: Mapping[str, Any]) -> Payload:
         hooks, agents = request.get("hooks"), request.get("agents")
         if self._engine is not None or self._opening.locked():
-            raise HandrailError("The conversation has begun already; say initialize first.")
+            raise HandrailError("The conversation has already begun. Send initialize before the first prompt.")
         # kept even if opening fails now: no prompt may run without the hooks that were asked for
         self._client_options = ClientOptions(
             hooks if isinstance(hooks, Mapping) else {}, agents if isinstance(agents, Mapping) else {}, request

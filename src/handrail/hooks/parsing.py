@@ -49,7 +49,7 @@ def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
     reader.section(section)
     if not source.trusted and reader.hooks:
         events = ", ".join(dict.fromkeys(hook.event for hook in reader.hooks))
-        text = f"{len(reader.hooks)} hooks ({events}) are not run, because the folder is not trusted"
+        text = f"{len(reader.hooks)} hooks ({events}) do not run, because the folder is not trusted; see handrail trust"
         return ParsedHooks((), (*reader.problems, HookProblem(source, "hooks", text, "untrusted")))
     return ParsedHooks(tuple(reader.hooks), tuple(reader.problems))
 

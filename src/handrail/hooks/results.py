@@ -240,7 +240,7 @@ def _get(value: Mapping[str, Any], name: str, kind: Kind, default: Any) -> Any:
     if found is None:
         return default
     if not isinstance(found, kind):
-        raise _InvalidError(f"{name} is {found!r:.60}, and a {NAMES[kind]} is due")
+        raise _InvalidError(f"{name} is {found!r:.60}, not a {NAMES[kind]}")
     return found
 
 
@@ -248,7 +248,7 @@ def _refuse_misspelt(value: Json, known: frozenset[str], event: HookEvent) -> No
     """Refuse unknown keys that look like a known one: `{"permissionDecison": "deny"}` must not count as no opinion."""
     unknown = [name for name in value if name not in known]
     if len(unknown) > MAX_UNKNOWN:
-        raise _InvalidError(f"it has {len(unknown)} unknown words (event {event.name})")
+        raise _InvalidError(f"it has {len(unknown)} unknown keys (event {event.name})")
     for name in unknown:
         near = get_close_matches(name, EVERY_KEY, n=1, cutoff=0.8)
         if near:

@@ -54,8 +54,9 @@ ANSWERS = """\
 - Be honest: say what failed, what you did not check and what you only assume. Never invent output, files or sources."""
 
 ALONE = """\
-# Nobody is watching
-This run has no person to answer questions. Decide by the task and the files, state what you assumed, and finish."""
+# Work without questions
+Questions in your answers get no reply in this run; at most a person is asked whether a call may run. Decide by the \
+task and the files, state what you assumed, and finish."""
 
 
 class PromptPart(NamedTuple):

@@ -69,13 +69,13 @@ def result_of(answer: Mapping[str, Any], method: str) -> Mapping[str, Any]:
             clean: Mapping[str, Any] = clean_value(result, method)
             return clean
         case _:
-            raise McpError(f"{method} was answered with something that is no result: {str(answer)[:200]!r}")
+            raise McpError(f"{method} got an answer that is not a JSON-RPC result: {str(answer)[:200]!r}")
 
 
 def clean_value(value: Any, method: str, depth: int = 0) -> Any:
     """The JSON value without lone surrogates; raises McpError if it is nested too deeply."""
     if depth > MAX_DEPTH:
-        raise McpError(f"{method} was answered with a value that is nested more than {MAX_DEPTH} levels deep.")
+        raise McpError(f"{method} got an answer that is nested more than {MAX_DEPTH} levels deep.")
     match value:
         case str():
             return clean_text(value)

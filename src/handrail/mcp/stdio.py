@@ -91,7 +91,9 @@ class StdioPeer:
                 for fd in theirs:
                     os.close(fd)
         except (OSError, ValueError) as error:
-            raise McpError(f"The MCP server {name!r} cannot be started ({argv[0]!r}): {error}.") from error
+            raise McpError(
+                f"The MCP server {name!r} cannot be started ({argv[0]!r}): {error}. Check its command."
+            ) from error
         return cls(name, running, pipes)
 
     async def request(
@@ -179,7 +181,7 @@ class StdioPeer:
             return
         match message:
             case {"id": int() | str() as number, "method": str()}:
-                error = {"code": -32601, "message": "handrail does not answer requests of servers yet"}
+                error = {"code": -32601, "message": "handrail does not answer requests from servers yet"}
                 self._post({"jsonrpc": "2.0", "id": number, "error": error})
             case {"id": int(number)}:
                 answer = self._pending.get(number)

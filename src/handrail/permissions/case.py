@@ -75,7 +75,7 @@ MAX_GUESSED = 40
 # What lies behind these is decided by the process that looks: its folder, its root, its open files.
 PROCESS_PATH = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files)(?:/|\Z)|/dev/fd/[^/]+/")
 MAX_LOOKED_AT = 200_000
-TOO_MUCH = "the folders that it goes through hold too much to look at"
+TOO_MUCH = "the folders that it searches hold too many files to check"
 ELSEWHERE = "git would work in another folder, and the configuration of a repository there names programs to run"
 
 
@@ -252,7 +252,7 @@ class Finder:
         found = self.lookup.match_files(pattern.parts, folder)
         literal = self.lookup.locate(pattern.text, folder)
         if found is None:
-            return (replace(literal, problem="matches more files than are looked at"),)
+            return (replace(literal, problem="matches more files than handrail checks"),)
         matched = [self.lookup.locate(name, folder) for name in found]
         return [
             *matched,

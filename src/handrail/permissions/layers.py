@@ -76,7 +76,7 @@ def concerns_files(case: Case, family: str) -> bool:
 def broken_reason(problem: Rule | RuleProblem) -> tuple[str, str]:
     """The reason and the source of a question about a rule that cannot work."""
     why = problem.message if isinstance(problem, RuleProblem) else problem.broken
-    reason = f"{problem.text!r} may be about it, and cannot work as it is written: {why}"
+    reason = f"{problem.text!r} may be meant for it, but cannot work as it is written: {why}"
     return reason, f"{problem.source}: {problem.text}"
 
 
@@ -85,7 +85,7 @@ def hidden_commands(case: Case) -> Opinion | None:
     found = possible_matches(case)
     if not found:
         return None
-    reason = f"what it runs is not known before it runs, and may be what the rule {found[0].text} is about"
+    reason = f"what it runs is not known in advance, and the rule {found[0].text} may apply to it"
     return Opinion(Strength.ASK, Verdict.ASK, "commands", reason, found[0].written)
 
 
@@ -96,7 +96,7 @@ def files_inside(case: Case) -> Opinion | None:
     below = [file for file in case.files if file.effect in INSIDE]
     if (found := denied_inside(below, case.policy)) is not None:
         file, rule = found
-        reason = f"it {file.effect.value} {file.shown!r}, which the rule {rule.text} is about"
+        reason = f"it {file.effect.value} {file.shown!r}, to which the rule {rule.text} applies"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
     unknown = (file.doubt for file in case.files if file.place is None and file.doubt != ELSEWHERE)
     doubt = next(unknown, "")
@@ -148,7 +148,7 @@ def still_open(case: Case, found: Coverage) -> Opinion:
     elif case.facts.unmet:
         reason = f"its conditions do not hold: {'; '.join(case.facts.unmet)}"
     elif case.background:
-        reason = "a part of it goes on in the background, which no rule for a command covers"
+        reason = "a part of it keeps running in the background, which no rule for a command covers"
     else:
         part = case.parts[found.open[0]]
         if part.conditional and part.read_only:
@@ -165,7 +165,7 @@ def plan(case: Case) -> Opinion | None:
     if not case.read_only:
         return Opinion(Strength.DENY, Verdict.DENY, "mode", "plan mode refuses everything that does not only read")
     if case.mcp is not None:
-        reason = f"in plan mode, {case.mcp.server!r} only says of its tool that it reads"
+        reason = f"plan mode does not rely on what the server {case.mcp.server!r} says of its tool"
         return Opinion(Strength.ASK, Verdict.ASK, "mode", reason)
     return None
 
@@ -261,7 +261,7 @@ def declaration(case: Case) -> Opinion | None:
     says = (
         "cannot declare which files this call touches" if access.failed else "does not declare which files it touches"
     )
-    reason = f"{case.tool} {says}, and there are rules that keep files back"
+    reason = f"{case.tool} {says}, and there are rules that protect files"
     return Opinion(Strength.ASK, Verdict.ASK, UNDECLARED, reason)
 
 
@@ -313,7 +313,7 @@ def classifier(case: Case) -> Opinion | None:
 
 def person(case: Case) -> Opinion:
     """Ask about everything that no layer decided."""
-    reason = f"no rule allows {case.tool} here, and mode {case.policy.mode} does not let it pass"
+    reason = f"no rule allows {case.tool} here, and mode {case.policy.mode} does not allow it"
     return Opinion(Strength.PERSON, Verdict.ASK, "person", reason)
 
 

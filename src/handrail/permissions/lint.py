@@ -71,11 +71,11 @@ def command_remarks(spec: str) -> Iterator[Remark]:
     if not pattern.exact and not words[0]:
         yield "wide", "this begins with * and covers any program"
     elif not pattern.exact and len(words) == 1 and not open_end and " " not in spec:
-        yield "wide", f"this also covers other programs whose names begin with {words[0]!r}; put a blank before *"
+        yield "wide", f"this also covers other programs whose names begin with {words[0]!r}; put a space before *"
     elif not pattern.exact and (reason := wide_command(words)):
         yield "wide", reason
     if words[0] in TRANSPARENT:
-        yield "mistake", f"{words[0]} is looked through; write the rule for the command behind it"
+        yield "mistake", f"{words[0]} only runs another command; write the rule for that command"
 
 
 def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[str]:

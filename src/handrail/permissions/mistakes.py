@@ -43,7 +43,7 @@ def mistakes(rule: Rule, tools: Collection[str]) -> Iterator[RuleProblem]:
         yield from _path_mistakes(rule, rule.spec)
     elif rule.tool in NEVER_BY_PATH and not PARAMETER.match(rule.spec):
         family = NEVER_BY_PATH[rule.tool]
-        message = f"{rule.tool} takes no path; {family}({rule.spec}) rules all file tools that do this"
+        message = f"{rule.tool} takes no path; {family}({rule.spec}) covers all file tools that do this"
         told = [each for problem in _path_mistakes(replace(rule, tool=family), rule.spec) for each in problem.meant]
         yield _problem(rule, "never", message, [(family, rule.spec), *((each.tool, each.spec) for each in told)])
 
@@ -74,10 +74,10 @@ def _unknown_tool(rule: Rule, tools: Collection[str]) -> RuleProblem | None:
 
 def _command_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
     if ":*" in spec[:-2]:
-        message = "':*' counts only at the end and is literal here; use a blank and *"
+        message = "':*' works only at the end and is literal here; use a space and *"
         yield _problem(rule, "mistake", message, [(rule.tool, spec.replace(":*", " *"))])
     elif rule.behaviour is not Behaviour.ALLOW and rule.tool == BASH and _lacks_arguments(spec):
-        message = f"this matches {spec!r} with nothing behind it; write Bash({spec} *)"
+        message = f"this matches {spec!r} with nothing after it; write Bash({spec} *)"
         yield _problem(rule, "mistake", message, [(rule.tool, f"{spec} *")])
 
 

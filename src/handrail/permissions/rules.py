@@ -167,9 +167,9 @@ def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) ->
 
 def shape_problem(plain: str, name: str, bracket: str, rest: str) -> str:
     if not plain:
-        return "the rule is empty"
+        return "the rule is empty; name a tool: Bash(npm test *)"
     if not name:
-        return "the rule names no tool before the bracket"
+        return "the rule names no tool before the bracket; write Bash(...)"
     if bracket and not rest.endswith(")"):
         return "the bracket is not closed; add )" if ")" not in rest else "there is text after the closing bracket"
     if not NAME_GLOB.match(name):
@@ -204,17 +204,17 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
     if not tool.startswith(MCP) and not NAME.fullmatch(tool):  # servers may have odd names
         return f"{tool!r} is not the name of a tool"
     if PARAMETER.match(spec) and behaviour is Behaviour.ALLOW:
-        return "parameter:value can only be denied or asked for, not allowed"
+        return "parameter:value works only in deny and ask rules"
     return ""
 
 
 def path_problem(spec: str) -> str:
     if spec.startswith("!"):
-        return "a pattern cannot be negated with !"
+        return "a pattern cannot be negated with !; write a separate rule for the exception"
     if re.match(r"~[^/]", spec):
-        return "the home folder of another user is not looked up"
+        return "the home folder of another user is not looked up; write its path: //home/name/**"
     if "\0" in spec:
-        return "a path cannot hold a NUL character"
+        return "a path cannot hold a NUL character; remove it"
     return ""
 
 

@@ -16,6 +16,7 @@ from handrail.records import record
 from handrail.tools.output import ContextChange
 from handrail.tools.permission import Update
 
+UPDATES = ("addRules", "replaceRules", "removeRules", "setMode", "addDirectories", "removeDirectories")
 DESTINATIONS = {
     "session": "session",
     "localSettings": "local",
@@ -43,7 +44,7 @@ def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdatePr
         return policy.with_mode(mode)
     if kind in ("addDirectories", "removeDirectories"):
         return change_directories(policy, str(kind), update.get("directories"))
-    return UpdateProblem(f"there is no update of type {kind!r}")
+    return UpdateProblem(f"there is no update of type {kind!r}. Use one of {', '.join(UPDATES)}.")
 
 
 def change_policy(policy: Policy, change: ContextChange, *, consented: bool) -> Policy | UpdateProblem:
@@ -78,9 +79,9 @@ def find_widening(before: Policy, after: Policy) -> str:
 def change_rules(policy: Policy, kind: str, update: Mapping[str, Any]) -> Policy | UpdateProblem:
     destination, behaviour = update.get("destination", "session"), update.get("behavior")
     if not isinstance(destination, str) or destination not in DESTINATIONS:
-        return UpdateProblem(f"{destination!r} is no destination. Use one of {', '.join(DESTINATIONS)}.")
+        return UpdateProblem(f"{destination!r} is not a destination. Use one of {', '.join(DESTINATIONS)}.")
     if behaviour not in ("allow", "ask", "deny"):
-        return UpdateProblem(f"{behaviour!r} is no behavior. Use allow, ask or deny.")
+        return UpdateProblem(f"{behaviour!r} is not a behavior. Use allow, ask or deny.")
     given, where = Behaviour(behaviour), RuleSource(DESTINATIONS[destination])
     rules = parse_rules(update.get("rules"), given, where)
     if isinstance(rules, UpdateProblem):
@@ -99,13 +100,13 @@ def drops(kind: str, known: Rule, given: Behaviour, where: RuleSource, rules: tu
 
 def parse_rules(rules: Any, behaviour: Behaviour, where: RuleSource) -> tuple[Rule, ...] | UpdateProblem:
     if not isinstance(rules, list | tuple):
-        return UpdateProblem(f"rules is {rules!r}, not a list")
+        return UpdateProblem(f"rules is {rules!r}, not a list. Write [{{'toolName': 'Bash'}}].")
     found: list[Rule] = []
     for rule in rules:
         text = rule_text(rule)
         made = parse_rule(text, behaviour, where) if text is not None else None
         if made is None:
-            return UpdateProblem(f"{rule!r} is no rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
+            return UpdateProblem(f"{rule!r} is not a rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
         if isinstance(made, RuleProblem):
             return UpdateProblem(f"{made.text!r}: {made.message}")
         found.append(made)
@@ -134,10 +135,10 @@ def rule_text(rule: Any) -> str | None:
 
 def change_directories(policy: Policy, kind: str, folders: Any) -> Policy | UpdateProblem:
     if not isinstance(folders, list | tuple) or not all(isinstance(folder, str) for folder in folders):
-        return UpdateProblem(f"directories is {folders!r}, not a list of paths")
+        return UpdateProblem(f"directories is {folders!r}, not a list of paths. Write ['/path/of/a/folder'].")
     relative = [folder for folder in folders if not folder.startswith("/")]
     if relative:
-        return UpdateProblem(f"{relative[0]!r} is not an absolute path")
+        return UpdateProblem(f"{relative[0]!r} is not an absolute path. Write it from the root: /path/of/a/folder.")
     if kind == "addDirectories":
         return policy.with_directories((*policy.working_dirs, *folders))
     return policy.with_directories(folder for folder in policy.working_dirs if folder not in folders)

@@ -31,12 +31,12 @@ def _table(reasons: dict[str, str]) -> dict[str, str]:
     return {name.strip(): reason for names, reason in reasons.items() for name in names.split(",")}
 
 
-OPENS = "opens every file, also ~/.ssh; reading in the working folders needs no rule"
+OPENS = "opens every file, even ~/.ssh; reading in the working folders needs no rule"
 WRITES = "writes any file"
 RUNS = "runs any program that it is given"
-SCRIPTS = "runs whatever the project's own files say, and the agent may edit these"
+SCRIPTS = "runs whatever the project's own files say, and the agent may edit them"
 INSTALLS = "runs the code of any package, from any address"
-SERVER = "does all that your login may do there"
+SERVER = "can do everything there that your login can"
 # The words that a rule begins with before its *, and what such a rule allows.
 WIDE = _table(
     {

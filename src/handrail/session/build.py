@@ -35,7 +35,7 @@ from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
 from handrail.session.hooks import env_file, follow_settings, open_hooks
 from handrail.session.model_facts import model_facts
-from handrail.session.model_options import model_options, thinking_options
+from handrail.session.model_options import model_options, thinking_options, with_family
 from handrail.session.models import (
     ChosenModel,
     SessionModel,
@@ -84,15 +84,17 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     if host.gate is not None and host.can_use_tool is not None:
         raise HandrailError("can_use_tool is asked by the gate that the settings make. Give either it or a gate.")
     start_env = os.environ if env is None else env
+    family = ""
     if spec.agent:
-        spec = with_agent.with_named_agent(spec, start_env)
+        spec, family = with_agent.with_named_agent(spec, start_env)
     names = caller_names(spec.tools.custom, host.hooks)
     state = state_folder(start_env)
     settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
     for note in found_notes(spec.cwd, settings.loaded.env, spec.flags.instruction_sources):
         host.on_warning(note)
     if not spec.replay and host.model is None:
-        spec = replace(spec, model=model_options(settings.loaded, spec.model))
+        options = model_options(settings.loaded, spec.model)
+        spec = replace(spec, model=with_family(options, family, settings.loaded.env) if family else options)
         if note := alias_note(spec.model.model):
             host.on_warning(note)
     spec = replace(spec, request=thinking_options(settings.loaded, spec.request))

@@ -28,6 +28,7 @@ from handrail.tools.mcp_names import server_name
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
+SERVERS_FORM = '{"mcpServers": {"name": {"command": "program"}}}'
 FIRST_WAIT = 2.0
 """Seconds that the first request waits for servers; `HANDRAIL_MCP_WAIT_MS` changes them."""
 
@@ -235,7 +236,7 @@ class Servers:
             raise McpError(wrong)
         first = next(other for other in self._connections if server_name(other) == server_name(name))
         if first != name:  # what is allowed for the one would be allowed for the other
-            raise McpError(f"rules cannot tell its name from {first!r}, which was there before. Give it another name.")
+            raise McpError(f"permission rules cannot tell its name from {first!r}. Rename one of them.")
         forms = self._forms(connection)
         if why := self._refuses(name, forms):
             raise McpError(f"{why}.")
@@ -243,7 +244,9 @@ class Servers:
             case "sdk":
                 carry = self._carry
                 if carry is None:
-                    raise McpError("it lives in a program that drives handrail, and there is none.")
+                    raise McpError(
+                        "it is of type sdk: a program that drives handrail has to provide it. Use a stdio server here."
+                    )
                 return ExchangePeer(lambda message: carry(name, message))
             case "stdio" if isinstance(config.get("command"), str):
                 used = forms[-1]
@@ -253,9 +256,11 @@ class Servers:
                 env |= {key: self._expand_variables(value) for key, value in given.items()}
                 return await StdioPeer.start(name, [used["command"], *used["args"]], env, self._cwd)
             case "stdio":
-                raise McpError("it has no command. Servers with a url need a type: http, sse or ws.")
+                raise McpError(
+                    'it has no command. Add "command", the program to start; servers with a url are not supported yet.'
+                )
             case kind:
-                raise McpError(f"servers of the type {kind!r} have not come yet; stdio servers can be used.")
+                raise McpError(f"servers of type {kind!r} are not supported yet. Use a stdio server.")
 
     def _forms(self, connection: Connection) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The configuration as it is written, and as it is used: with the values of variables."""
@@ -284,17 +289,18 @@ class Servers:
 def read_servers(text: str, cwd: Path) -> Mapping[str, Any]:
     """The servers of a --mcp-config, a file or JSON; HandrailError if it cannot be read, or holds none."""
     inline = text.strip().startswith("{")
+    where = "the text" if inline else repr(text)
     try:
-        value = json.loads(text if inline else (cwd / text).expanduser().read_text("utf-8-sig"))
+        value = json.loads(text if inline else (cwd / Path(text).expanduser()).read_text("utf-8-sig"))
     except OSError as error:
-        raise HandrailError(f"--mcp-config: {text!r} cannot be read: {error.strerror}.") from error
+        raise HandrailError(
+            f"--mcp-config: {text!r} cannot be read: {error.strerror}. Give a JSON file, or JSON: {SERVERS_FORM}."
+        ) from error
     except ValueError as error:
-        raise HandrailError(f"--mcp-config: this is not JSON: {error}.") from error
+        raise HandrailError(f"--mcp-config: {where} is not JSON: {error}. Write {SERVERS_FORM}.") from error
     servers = value.get("mcpServers") if isinstance(value, dict) else None
     if not isinstance(servers, dict):
-        raise HandrailError(
-            '--mcp-config: there are no servers in it. Write {"mcpServers": {"name": {"command": ...}}}.'
-        )
+        raise HandrailError(f"--mcp-config: {where} names no servers. Write {SERVERS_FORM}.")
     return servers
 
 

@@ -5,13 +5,14 @@ What settings and flags want of a model.
     for the credential: variables > apiKeyHelper
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail.errors import ProviderSetupError
 from handrail.lazy import lazy
 from handrail.loop.run_config import RequestOptions
-from handrail.providers.choose import ModelOptions
+from handrail.providers.choose import ANTHROPIC_MODELS, ModelOptions, choose
 from handrail.providers.model_aliases import SAME, model_for
 from handrail.session.load_settings import LoadedSettings
 
@@ -40,6 +41,17 @@ def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
         available=tuple(settings.get("availableModels") or ()),
         overrides=settings.get("modelOverrides") or {},
     )
+
+
+def with_family(options: ModelOptions, family: str, env: Mapping[str, str]) -> ModelOptions:
+    """The options with the model that a short name stands for at the server that they choose."""
+    choice = choose(options, env)
+    name = model_for(family, choice.model, options, env)
+    if name == choice.model:
+        return options
+    provider = options.provider or ("" if name.startswith(ANTHROPIC_MODELS) else choice.provider)
+    available = (*options.available, name) if options.available else ()  # it is named there as the short name
+    return replace(options, model=name, provider=provider, available=available)
 
 
 def named_model(wanted: str, current: str, loaded: LoadedSettings) -> str:

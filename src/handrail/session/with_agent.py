@@ -16,14 +16,20 @@ from handrail.tools.pool import NO_DEFERRAL
 SERVER_TOOLS = "mcp__*"
 
 
-def with_named_agent(spec: SessionSpec, env: Mapping[str, str]) -> SessionSpec:
-    """The specification as the agent that it names changes it; HandrailError if there is none, or it cannot lead."""
+def with_named_agent(spec: SessionSpec, env: Mapping[str, str]) -> tuple[SessionSpec, str]:
+    """
+    The specification as the agent that it names changes it; HandrailError if there is none, or it cannot lead.
+
+    Beside it, the agent's short name for a model: what that stands for is known when the settings are.
+    """
     agents, problems = find_agents(spec.cwd, env, spec.tools.agents, spec.flags.instruction_sources)
     if spec.agent not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
         known = ", ".join(sorted(agents))
         raise HandrailError(f"--agent: there is no agent {spec.agent!r}. There are: {known}.{wrong}")
-    return with_agent(spec, agents[spec.agent])
+    agent = agents[spec.agent]
+    family = agent.model if is_relative(agent.model) and not spec.model.model else ""
+    return with_agent(spec, agent), family
 
 
 def with_agent(spec: SessionSpec, agent: AgentDefinition) -> SessionSpec:

@@ -116,7 +116,7 @@ async def test_of_several_that_match_the_most_alike_is_played_and_what_changed_i
     assert warnings == []
     assert await answer(tape, api, long) == "answer 3"
     assert [("the system prompt" in each, "match=exact" in each) for each in warnings] == [(True, True)]
-    with pytest.raises(CassetteMissError, match="It was recorded 3 times, and was asked for once more"):
+    with pytest.raises(CassetteMissError, match="It was recorded 3 times and is now sent once more"):
         await answer(tape, api, BASE)
 
 

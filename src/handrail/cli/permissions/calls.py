@@ -117,7 +117,7 @@ class KnownTools:
             )
         field = self.get(name).subject
         if not field:
-            raise HandrailError(f"what stands in the brackets of {name} is not known. Give its input as JSON.")
+            raise HandrailError(f"{name} takes nothing in brackets. Give its input as JSON.")
         return ToolUse("call-1", name, {field: rest[:-1]})
 
     def request(self, use: ToolUse, cwd: str) -> CallRequest:
@@ -125,7 +125,7 @@ class KnownTools:
         tool = self.get(use.name)
         if problems := input_problems(tool, use.input):
             need = "" if use.input else f" Give its input as JSON{_example(tool)}."
-            raise HandrailError(f"this is no call of {tool.name}: {' '.join(problems)}{need}")
+            raise HandrailError(f"this is not a valid call of {tool.name}: {' '.join(problems)}{need}")
         return CallRequest.hypothetical(use, tool, RunContext(Path(cwd)))
 
 
@@ -152,7 +152,7 @@ def open_preview(
     """What the flags ask for; HandrailError if settings, mode or folder cannot be used."""
     cwd = Path(chosen.cwd or ".")
     if not cwd.is_dir():
-        raise HandrailError(f"--cwd: {chosen.cwd!r} is not a folder.")
+        raise HandrailError(f"--cwd: {chosen.cwd!r} is not a folder. Give one that exists.")
     return CallPreview(
         cwd,
         os.environ,

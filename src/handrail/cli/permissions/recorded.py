@@ -53,7 +53,7 @@ def read(file: str, tools: KnownTools) -> list[Recorded]:
         lines = Path(file).read_text("utf-8").split("\n")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise HandrailError(f"{file} cannot be read: {reason}.") from error
+        raise HandrailError(f"{file} cannot be read: {reason}. Give an audit log of handrail.") from error
     found = []
     for number, text in enumerate(lines, 1):
         if not text:
@@ -61,13 +61,15 @@ def read(file: str, tools: KnownTools) -> list[Recorded]:
         try:
             found.append(parse_line(json.loads(text), tools))
         except (ValueError, KeyError, TypeError) as error:
-            raise HandrailError(f"{file}:{number}: this is no line of an audit log ({error!r}).") from error
+            raise HandrailError(
+                f"{file}:{number}: this is not a line of an audit log ({error!r}). Give a log that handrail wrote."
+            ) from error
     return found
 
 
 def parse_line(line: Mapping[str, Any], tools: KnownTools) -> Recorded:
     if line["v"] > FORMAT:
-        raise HandrailError(f"the log has format {line['v']}, and this handrail reads up to {FORMAT}. Update it.")
+        raise HandrailError(f"the log has format {line['v']}, and this handrail reads up to {FORMAT}. Update handrail.")
     asked, decision = line.get("asked", False), line["decision"]
     text = json.dumps(line["input"])
     return Recorded(

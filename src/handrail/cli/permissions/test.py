@@ -98,10 +98,10 @@ def read(file: str) -> list[Example]:
         lines = data.removeprefix(codecs.BOM_UTF8).decode().split("\n")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise HandrailError(f"{file} cannot be read: {reason}.") from error
+        raise HandrailError(f"{file} cannot be read: {reason}. Give a file with one JSON object per line.") from error
     found = [example(text, number, file) for number, text in enumerate(lines, 1) if text.strip()]
     if not found:
-        raise HandrailError(f"{file} holds no examples, so nothing was tested. Write one JSON object a line.")
+        raise HandrailError(f"{file} holds no examples, so nothing was tested. Write one JSON object per line.")
     return found
 
 
@@ -112,9 +112,9 @@ def example(text: str, number: int, file: str) -> Example:
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
-        raise no(f"this is not JSON: {error.msg} (column {error.colno}).") from error
+        raise no(f"this is not JSON: {error.msg} (column {error.colno}). Write one JSON object per line.") from error
     if not isinstance(values, dict):
-        raise no("this is not an object.")
+        raise no('this is not an object. Write {"tool": "Bash", "input": {}, "expect": "ask"}.')
     if not isinstance(values.get("tool"), str) or not isinstance(values.get("input"), dict):
         raise no("tool must be a name and input an object.")
     expect = values.get("expect")

@@ -21,10 +21,10 @@ def miss_text(asked: Canonical, cassette: Cassette, played: Collection[int], mat
     key = match_key(asked, match)
     same = [recording for recording in recordings if match_key(recording.request, match) == key]
     if same:
-        return f"{head}\nIt was recorded {len(same)} times, and was asked for once more. Record it again."
+        return f"{head}\nIt was recorded {len(same)} times and is now sent once more. Record it again."
     near = max(recordings, key=lambda recording: (*_likeness(asked, recording.request), recording.number not in played))
     return (
-        f"{head}\nThe nearest is recording {near.number}. What differs (- recorded, + asked for now):\n"
+        f"{head}\nThe nearest is recording {near.number}. What differs (- recorded, + sent now):\n"
         f"{difference(near.request, asked, match)}\n{_next_move(near, asked, match)}"
     )
 
@@ -32,7 +32,7 @@ def miss_text(asked: Canonical, cassette: Cassette, played: Collection[int], mat
 def _next_move(near: Recording, asked: Canonical, match: Match) -> str:
     recorded, now = near.request.head.get("model"), asked.head.get("model")
     if match != "loose" and recorded != now:
-        return f"Recorded was the model {recorded!r}, asked for is {now!r}: ask for the recorded one, or record again."
+        return f"It was recorded with the model {recorded!r}, not {now!r}. Use that model, or record it again."
     again = "Record it again if the change is meant. What changes from run to run can be declared as volatile."
     if match == "exact" and match_key(near.request, "conversation") == match_key(asked, "conversation"):
         return f"{again} The conversation is the same: with match=conversation it would be answered."

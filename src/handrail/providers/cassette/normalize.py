@@ -95,13 +95,15 @@ def build_normalizer(redactor: Redactor, places: Mapping[str, Path], volatile: I
             if form == "/":
                 continue
             if not SAFE_PATH.fullmatch(form):
-                raise CassetteError(f"{form!r} holds characters that a recording cannot hold. Work in another folder.")
+                raise CassetteError(f"{form!r} has characters that cannot be recorded. Work in another folder.")
             known.setdefault(form, name)
     ordered = sorted(known.items(), key=lambda pair: -len(pair[0]))
     try:
         patterns = tuple(re.compile(pattern) for pattern in volatile)
     except re.error as error:
-        raise CassetteError(f"{error.pattern!r} is not a regular expression: {error}.") from error
+        raise CassetteError(
+            f"{error.pattern!r} is not a regular expression: {error}. Correct it in volatile."
+        ) from error
     return Normalizer(redactor, tuple(ordered), patterns)
 
 

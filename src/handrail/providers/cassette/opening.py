@@ -56,7 +56,9 @@ def replayed_choice(cassette: Cassette, options: ModelOptions) -> Choice:
     """
     provider = options.provider or cassette.header.provider
     if provider not in ADAPTERS:
-        raise CassetteError(f"{cassette.path} was recorded from {provider!r}. Choose one of {', '.join(ADAPTERS)}.")
+        raise CassetteError(
+            f"{cassette.path} names an unknown provider, {provider!r}. Give --provider: {', '.join(ADAPTERS)}."
+        )
     base_url = options.base_url or cassette.header.base_url or DEFAULT_URLS[provider]
     return Choice(provider, options.model or cassette.header.model, base_url, fallback_models=options.fallback_models)
 

@@ -71,12 +71,16 @@ class Recorder:
         try:
             self._file = open(self._part, "xb", opener=_owner_only)  # noqa: SIM115  # open as long as the recorder
         except OSError as error:
-            raise CassetteError(f"The cassette {str(path)!r} cannot be written: {error.strerror}.") from error
+            raise CassetteError(
+                f"The cassette {str(path)!r} cannot be written: {error.strerror}. Choose another file."
+            ) from error
 
     async def send(self, outgoing: HttpRequest) -> "RecordingReply":
         """The answer, recorded while it is read."""
         if self._file.closed:
-            raise CassetteError(f"The recording of {str(self.path)!r} is over; nothing more can be added to it.")
+            raise CassetteError(
+                f"The recording of {str(self.path)!r} is closed. Open another recorder for more requests."
+            )
         self._count += 1
         number = self._count
         request = canonical(outgoing, self._normalizer)
@@ -110,18 +114,17 @@ class Recorder:
             return
         if not self._count:
             self.discard()
-            self._on_warning(f"Nothing was asked, so nothing was recorded to {str(self.path)!r}.")
+            self._on_warning(f"The model was not asked, so nothing was recorded to {str(self.path)!r}.")
             return
         if not self.path.exists():
             self.finish()
-            self._on_warning(f"The recording {str(self.path)!r} ended badly, and a replay of it will end so too.")
+            self._on_warning(f"The run failed, and a replay of {str(self.path)!r} will fail too. Record it again.")
             return
         aside = self.path.with_name(f"{self.path.stem}.failed{self.path.suffix}")
         self._close_file()
         self._part.replace(aside)
         self._on_warning(
-            f"The recording ended badly, so the cassette {str(self.path)!r} stays as it was. "
-            f"What was recorded now is in {str(aside)!r}."
+            f"The run failed, so the cassette {str(self.path)!r} was not replaced. This recording is in {str(aside)!r}."
         )
 
     def finish(self) -> None:

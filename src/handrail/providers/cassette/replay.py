@@ -91,7 +91,7 @@ class Replayer:
             self._changes.update(news)
             self._on_warning(
                 f"Since the cassette {self.cassette.path} was recorded, this has changed: {'; '.join(news)}. The "
-                "recorded answers are used all the same. Record it again, or have this refused with match=exact."
+                "recorded answers are used anyway. Record it again, or refuse such changes with match=exact."
             )
         return recording
 

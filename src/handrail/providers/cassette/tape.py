@@ -120,14 +120,18 @@ def load(path: Path) -> Cassette:
     try:
         size = path.stat().st_size
         if size > MAX_SIZE:
-            raise CassetteError(f"{path} is {size:,} bytes; cassettes are read up to {MAX_SIZE:,}.")
+            raise CassetteError(
+                f"{path} is {size:,} bytes; cassettes may have up to {MAX_SIZE:,}. Record a shorter run."
+            )
         lines = path.read_text("utf-8").split("\n")
     except OSError as error:
         raise CassetteError(
             f"The cassette {str(path)!r} cannot be read: {error.strerror}. Record it first, with --record."
         ) from error
     except UnicodeDecodeError as error:
-        raise CassetteError(f"{path} is not a cassette: it is not UTF-8 text.") from error
+        raise CassetteError(
+            f"{path} is not a cassette: it is not UTF-8 text. Give a file that --record wrote."
+        ) from error
     records = _records(path, lines)
     header = _header(path, next(records, (1, {}))[1])
     recordings: dict[int, Recording] = {}
@@ -139,7 +143,7 @@ def load(path: Path) -> Cassette:
             recording = _recording([each for _, each in group], recordings)
         except (KeyError, TypeError, ValueError) as error:
             raise CassetteError(
-                f"{path}:{number}: the recording {first.get('request')!r} is damaged: {error!r}."
+                f"{path}:{number}: the recording {first.get('request')!r} is damaged: {error!r}. Record it again."
             ) from error
         if recording is not None:
             recordings[recording.number] = recording
@@ -154,9 +158,11 @@ def check_replaceable(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise CassetteError(f"The cassette {str(path)!r} cannot be written: {error.strerror}.") from error
+        raise CassetteError(
+            f"The cassette {str(path)!r} cannot be written: {error.strerror}. Choose another file."
+        ) from error
     if first and b'"handrail_cassette"' not in first.partition(b"\n")[0]:
-        raise CassetteError(f"{str(path)!r} is there already and is not a cassette. Record to another file.")
+        raise CassetteError(f"{str(path)!r} exists and is not a cassette. Record to another file.")
 
 
 def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -168,19 +174,23 @@ def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, 
         except ValueError as error:
             if number == len(lines):  # the last line has no end: a crash cut it off
                 return
-            raise CassetteError(f"{path}:{number}: not JSON: {error}.") from error
+            raise CassetteError(f"{path}:{number}: not JSON: {error}. Give a file that --record wrote.") from error
         if not isinstance(record, dict):
-            raise CassetteError(f"{path}:{number}: {line[:60]!r} is not a JSON object.")
+            raise CassetteError(
+                f"{path}:{number}: {line[:60]!r} is not a JSON object. Give a file that --record wrote."
+            )
         yield number, record
 
 
 def _header(path: Path, record: Mapping[str, Any]) -> Header:
     version = record.get("handrail_cassette")
     if not isinstance(version, int) or version < 1:
-        raise CassetteError(f"{path} is not a cassette: its first line does not say handrail_cassette.")
+        raise CassetteError(
+            f"{path} is not a cassette: its first line does not say handrail_cassette. Give a file that --record wrote."
+        )
     if version > VERSION:
         raise CassetteError(
-            f"{path} has format {version}, and this handrail reads formats up to {VERSION}. Use a newer handrail."
+            f"{path} has format {version}, and this handrail reads formats up to {VERSION}. Update handrail."
         )
     return Header(*(str(record.get(name, "")) for name in ("provider", "base_url", "model", "note")))
 
