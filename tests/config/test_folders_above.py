@@ -136,6 +136,30 @@ def test_patterns_of_the_root_mean_below_it_what_they_mean_at_the_root(
     assert not allowed.find(str(nested.root / NEAR / "src/x"))
 
 
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize(
+    ("approval", "file", "used"),
+    [
+        pytest.param({"enableAllProjectMcpServers": True}, f"{ROOT}/.claude/settings.json", [], id="all, by the root"),
+        pytest.param({"enabledMcpjsonServers": ["db"]}, f"{MIDDLE}/.handrail/settings.local.json", [], id="by name"),
+        pytest.param({"enabledMcpjsonServers": ["db"]}, "user", ["db"], id="by the user"),
+    ],
+)
+def test_what_a_trusted_folder_says_of_its_servers_approves_none_of_a_folder_inside_it(
+    approval: dict[str, object], file: str, used: list[str], nested: World
+) -> None:
+    nested.write(file, approval)
+    nested.trust()
+    nested.write(f"{NEAR}/.mcp.json", {"mcpServers": {"db": {"command": "./evil"}}})
+
+    found = nested.gather()
+    nested.write(f"{ROOT}/.claude/settings.local.json", {"disabledMcpjsonServers": ["db"]})
+
+    assert [*found.servers] == used
+    assert [item.path for item in found.ignored if item.path[0] == "mcpServers" and used] == []
+    assert [*nested.gather().servers] == []  # a refusal counts from everywhere
+
+
 def test_a_folder_that_the_root_adds_is_relative_to_the_root(nested: World) -> None:
     (nested.root / ROOT / "shared").mkdir()
     nested.write(f"{ROOT}/.claude/settings.json", {"permissions": {"additionalDirectories": ["shared"]}})
