@@ -84,13 +84,19 @@ async def test_rules_that_are_added_meanwhile_count_for_the_next_call(place: Pla
 
 
 @pytest.mark.proves("X6")
-@pytest.mark.parametrize("script", ["/nowhere/guard.sh", "/etc/passwd"], ids=["missing", "not executable"])
-async def test_a_guard_that_is_missing_lets_nothing_pass(place: Place, script: str) -> None:
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        pytest.param("/nowhere/guard.sh", "cannot run: there is no /nowhere/guard.sh", id="missing"),
+        pytest.param("/etc/passwd", "could not be started", id="not executable"),
+    ],
+)
+async def test_a_guard_that_is_missing_lets_nothing_pass(place: Place, script: str, why: str) -> None:
     place.write({"PreToolUse": script}, permissions={"allow": ["Write"]})
 
     server = await place.run(iter([Reply((ToolUse("1", "Write", {"file_path": "a", "content": ""}),)), DONE]))
 
     [(is_error, text)] = results(server)
     assert is_error
-    assert f"the PreToolUse hook {script!r} could not be started" in text
+    assert f"the PreToolUse hook {script!r} {why}" in text
     assert not (place.project / "a").exists()
