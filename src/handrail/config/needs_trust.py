@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
+BESIDE = re.compile(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
 CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 
@@ -88,14 +89,24 @@ def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dic
 def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
     """What the project's commands run, allow or make more expensive; `folders`: whose settings count, nearest first."""
     return tuple(
-        TrustItem("project", ("commands", command.name, name), value, _folder_of(command.file, folders))
+        TrustItem(
+            "project", ("commands", command.name, name), _filled(value, command.file), folder_of(command.file, folders)
+        )
         for command in commands
         if command.source == "project"
         for name, value in command.widens.items()
     )
 
 
-def _folder_of(file: str, folders: Sequence[str]) -> str:
+def _filled(value: object, file: str) -> object:
+    """What a command runs, with the folder of its file filled in: the scripts there are part of what is trusted."""
+    if not isinstance(value, list):
+        return value
+    folder = os.path.realpath(os.path.dirname(file))  # noqa: PTH120  # runs at every start
+    return [BESIDE.sub(lambda _name: folder, line) for line in value]
+
+
+def folder_of(file: str, folders: Sequence[str]) -> str:
     """The folder whose trust a file needs: the nearest that holds it, or else the working folder."""
     real = os.path.realpath(file)
     return next((folder for folder in folders if real.startswith(folder.rstrip("/") + "/")), folders[0])
