@@ -47,8 +47,10 @@ def home(folder: Path) -> dict[str, str]:
     return {"HOME": str(folder.parent / "home"), "HANDRAIL_STATE_DIR": str(folder.parent / "state")}
 
 
-def in_terminal(folder: Path, words: Sequence[str], *, columns: int, typed: str = "", **more: str) -> tuple[int, str]:
-    """The exit code and what a terminal of that width shows."""
+def in_terminal(
+    folder: Path, words: Sequence[str], *, columns: int, typed: str = "", typed_before: str = "", **more: str
+) -> tuple[int, str]:
+    """The exit code and what a terminal of that width shows; a question is answered by what is typed."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
@@ -57,10 +59,12 @@ def in_terminal(folder: Path, words: Sequence[str], *, columns: int, typed: str 
         [program(), *words], cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     ) as running:
         os.close(theirs)
-        os.write(ours, typed.encode())
+        os.write(ours, typed_before.encode())
         shown = b""
         while piece := read_from(ours):
             shown += piece
+            if typed and shown.endswith(b"[y/N] "):
+                os.write(ours, typed.encode())
     os.close(ours)
     return running.returncode, shown.decode().replace("\r\n", "\n")
 
@@ -87,7 +91,7 @@ def test_trust_shows_what_it_is_about_asks_and_tells_what_changed_since(project:
     assert "is not trusted" in handrail("call", "Sleep", "{}", cwd=project, environment=home(project)).stderr
 
     code, agreed = in_terminal(project, ["trust"], columns=200, typed="y\n")
-    assert (code, COLOUR.sub("", agreed).endswith(f"[y/N] {project} is trusted now.\n")) == (0, True)
+    assert (code, COLOUR.sub("", agreed).endswith(f"[y/N] y\n{project} is trusted now.\n")) == (0, True)
 
     (project / "guard.sh").write_text("exit 0\n")
     policy = {**POLICY, "permissions": {"allow": ["Bash(make *)", "Bash(npx *)"]}}
@@ -182,6 +186,12 @@ def test_the_tools_of_a_run_are_listed_with_what_is_held_back_and_servers_only_w
     assert "MCP servers\n  notes  not asked for its tools; --connect does\n" in listed
     [found] = [row for row in json.loads(asked) if row["name"] == "mcp__notes__find"]
     assert (found["server"], found["loaded"]) == ("notes", "when searched for")
+
+
+def test_what_was_typed_before_the_question_does_not_trust_a_folder(project: Path) -> None:
+    code, shown = in_terminal(project, ["trust"], columns=200, typed_before="y\ny\nyes\ny", typed="n\n")
+
+    assert (code, "nothing was changed" in shown) == (1, True)
 
 
 REPORTS = (
