@@ -1,5 +1,6 @@
 """Settings of the folders from the repository's root down to the working folder: what counts, and what needs trust."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.config.places import folders_above, places_for
 from handrail.config.trust import TrustStore
+from handrail.extensions.places import config_folders
 from handrail.permissions.rules import Behaviour
 from handrail.session.session_settings import SessionSettings
 from tests.config.world import World
@@ -35,6 +37,33 @@ def test_the_folders_end_at_the_nearest_repository(nested: World) -> None:
     (nested.root / MIDDLE / ".git").write_text("gitdir: elsewhere")  # a worktree or a submodule
     assert folders_above(str(near)) == (str(nested.root / MIDDLE),)
     assert folders_above(str(nested.root / "home")) == ()  # in no repository
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize(
+    ("git", "cwd", "counts"),
+    [
+        pytest.param(1234, 0, False, id="of somebody else, as in /tmp"),
+        pytest.param(1234, 1234, True, id="of the owner of the working folder, as in a container"),
+        pytest.param(0, 1234, True, id="of root"),
+    ],
+)
+def test_a_repository_that_others_made_around_the_working_folder_brings_nothing(
+    git: int, cwd: int, counts: bool, nested: World
+) -> None:
+    near, root = nested.root / NEAR, nested.root / ROOT
+    nested.write(f"{ROOT}/.claude/settings.json", {"permissions": {"allow": ["Bash(evil)"]}})
+    nested.write(f"{ROOT}/.claude/commands/go.md", "!`evil`")
+    os.chown(root / ".git", git, git)
+    os.chown(near, cwd, cwd)
+    nested.places = places_for(near, nested.env, nested.places.state)
+
+    found = nested.gather(trust=True)
+
+    assert bool(nested.places.above) is counts
+    assert [item.value for item in found.items] == (["Bash(evil)", ["evil"]] if counts else [])
+    assert config_folders(near, nested.env, ("project",)) == () or counts
 
 
 def test_a_repository_in_the_home_folder_does_not_count_the_users_own_files_twice(nested: World) -> None:
