@@ -118,7 +118,7 @@ def test_explain_in_words(project: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 1
     assert text.startswith("ask: the rule Bash(git push *) matches\n  settings of this run settings.json:8")
     assert "> ask rules        ask    the rule Bash(git push *) matches" in text
-    assert "  git status: read-only\n" in text
+    assert "  git status: read-only, needs a rule: only where the repository names no programs" in text
     assert "only while\n  " in text
     assert "  deny   in mode plan" in text
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.errors import ToolError
-from handrail.files.paths import FileKind, Place, expand, locate, open_decided, real_path, resolve
+from handrail.files.paths import FileKind, Place, locate, match_files, open_decided, real_path, resolve
 
 
 @pytest.fixture
@@ -78,16 +78,30 @@ def test_the_names_of_a_file_are_counted(folder: Path) -> None:
     assert resolve("twin", str(folder), "/").links == 2
 
 
-def test_a_pattern_gives_the_files_a_shell_would_name(folder: Path) -> None:
+class Every:
+    """Matches every name."""
+
+    def may_match(self, name: str) -> bool:
+        return True
+
+
+class No:
+    def may_match(self, name: str) -> bool:
+        return False
+
+
+def test_a_pattern_stands_for_all_files_that_its_parts_match(folder: Path) -> None:
     (folder / "src" / ".hidden").touch()
     (folder / "src" / "out").symlink_to("/etc")
 
-    assert sorted(place.real for place in expand("src/*", str(folder))) == [
-        "/etc",
+    assert sorted(match_files(("src", Every()), str(folder)) or ()) == [
         f"{folder}/src/.hidden",
         f"{folder}/src/a.py",
+        f"{folder}/src/out",
     ]
-    assert [place.absolute for place in expand("none*", str(folder))] == [f"{folder}/none*"]
+    assert match_files((Every(), Every(), ""), str(folder)) == (f"{folder}/src/out/",)
+    assert match_files(("src", No()), str(folder)) == ()
+    assert match_files(("", "etc", ""), str(folder)) == ("/etc/",)
 
 
 @given(st.text())

@@ -125,7 +125,7 @@ def test_a_guard_whose_script_is_gone_stops_what_it_guarded(
     hook = {"type": "command", "command": "node .claude/guard.js"}
     repository.write(".claude/settings.json", {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}})
     capsys.readouterr()
-    assert run(["trust", "."]) == 0
+    assert run(["trust", ".", "--yes"]) == 0
 
     refused = asked_once(repository, MAKE, settings=True, allow=["Bash"])
 
@@ -155,7 +155,7 @@ def test_rules_for_tools_that_may_come_later_are_fine_and_allow_rules_are_only_w
     later = ["mcp__github__delete_*", "WebSearch", "MultiEdit", "Task(Explore)", "KillShell", "mcp__later"]
     repository.write(".claude/settings.json", {"permissions": {"deny": later}})
     repository.write(".claude/settings.local.json", {"permissions": {"allow": ["Bsh", "Bash"]}})
-    assert run(["trust", "."]) == 0
+    assert run(["trust", ".", "--yes"]) == 0
 
     assert asked_once(repository, MAKE, settings=True) == {}
     told = capsys.readouterr().err
@@ -224,13 +224,13 @@ def test_settings_of_the_root_hold_in_its_folders_and_the_files_are_listed(
     assert explained("Edit(../src/a.py)")["decision"] == "deny"
     assert explained("Bash(rm a)")["decision"] == "deny"
 
-    assert run(["trust", str(repository.root)]) == 0
+    assert run(["trust", str(repository.root), "--yes"]) == 0
     capsys.readouterr()
     assert explained("Bash(touch a)")["decision"] == "allow"
     run(["config", "get", "model"])
     assert json.loads(capsys.readouterr().out) == "root"  # the nearer file is not trusted, and a model needs trust
 
-    assert run(["trust", "."]) == 0
+    assert run(["trust", ".", "--yes"]) == 0
     capsys.readouterr()
     run(["config", "get", "model"])
     assert json.loads(capsys.readouterr().out) == "near"
@@ -245,7 +245,7 @@ def test_what_is_not_trusted_at_the_root_does_not_become_active_from_below(
     hook = {"hooks": [{"type": "command", "command": "touch $CLAUDE_PROJECT_DIR/ran"}]}
     repository.write("service/.claude/settings.json", {"permissions": {"allow": ["Bash(ls /)"]}})
     monkeypatch.chdir(repository.root / "service")
-    assert run(["trust", "."]) == 0
+    assert run(["trust", ".", "--yes"]) == 0
     repository.write(
         ".claude/settings.json", {"permissions": {"allow": ["Bash(touch *)"]}, "hooks": {"PreToolUse": [hook]}}
     )

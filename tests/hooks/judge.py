@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from handrail.dispatch.gate import Approver, WithoutPolicy
-from handrail.files.paths import exists, expand, list_folder, locate, resolve
+from handrail.files.paths import exists, list_folder, locate, match_files, resolve
 from handrail.permissions.case import make_case
 from handrail.permissions.facts import Evidence, facts_of
 from handrail.permissions.file_access import Lookup
@@ -15,7 +15,7 @@ from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.permission import Decision, Verdict
 from handrail.tools.request import CallRequest
 
-LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
+LOOKUP = Lookup(resolve, locate, match_files, exists, list_folder)
 
 
 class RuleGate(WithoutPolicy):

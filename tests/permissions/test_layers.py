@@ -288,7 +288,7 @@ def nowhere(path: str, cwd: str) -> Place:
 PURE = Lookup(
     resolve=lambda spelling, cwd, _home: nowhere(spelling, cwd),
     locate=nowhere,
-    expand=lambda path, cwd, _hidden: (nowhere(path, cwd),),
+    match_files=lambda _parts, _folder: (),
     exists=lambda _path, _cwd: True,
     beneath=lambda _folder, _hidden: FolderContents((), ()),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.cli.permissions.calls import AbsentTool, KnownTools
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import exists, expand, list_folder, locate, resolve
+from handrail.files.paths import exists, list_folder, locate, match_files, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.facts import Facts, facts_of
 from handrail.permissions.file_access import Lookup
@@ -25,7 +25,7 @@ from handrail.tools.pool import AnyTool
 from handrail.tools.raw import RawTool
 from handrail.tools.request import CallRequest
 
-LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
+LOOKUP = Lookup(resolve, locate, match_files, exists, list_folder)
 CORPUS = Path(__file__).parent / "corpus"
 HOME = "/home/dev"
 PROJECT = "/home/dev/proj"

@@ -86,10 +86,8 @@ async def test_rules_that_are_added_meanwhile_count_for_the_next_call(place: Pla
 @pytest.mark.proves("X6")
 @pytest.mark.parametrize(
     ("script", "why"),
-    [
-        pytest.param("/nowhere/guard.sh", "cannot run: there is no /nowhere/guard.sh", id="missing"),
-        pytest.param("/etc/passwd", "could not be started", id="not executable"),
-    ],
+    [("/nowhere/guard.sh", "cannot run: there is no /nowhere/guard.sh"), ("/etc/passwd", "could not be started")],
+    ids=["missing", "not executable"],
 )
 async def test_a_guard_that_is_missing_lets_nothing_pass(place: Place, script: str, why: str) -> None:
     place.write({"PreToolUse": script}, permissions={"allow": ["Write"]})

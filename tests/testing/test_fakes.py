@@ -15,6 +15,7 @@ from handrail.conversation.stream import (
     StreamFailure,
 )
 from handrail.dispatch.gate import CarefulGate, Rails
+from handrail.dispatch.schedule import Scheduling
 from handrail.testing import (
     FixedApprover,
     GatedTool,
@@ -144,7 +145,7 @@ def test_a_gated_tool_is_what_the_test_says(shared: bool, read_only: bool | None
     async def turn() -> list[str]:
         tool = GatedTool("Mine", shared=shared, read_only=read_only, interrupt="block")
         assert (tool.name, tool.interrupt) == ("Mine", "block")
-        async with executor_for(tool) as executor:
+        async with executor_for(tool, scheduling=Scheduling(early_start="safe")) as executor:
             executor.add(use("a", "Mine"))
             await asyncio.sleep(1)
             return tool.started

@@ -1,15 +1,16 @@
 """`handrail shell`: what a command line would do, without running it."""
 
 import argparse
-import glob
 import json
 import os
 import posixpath
 import sys
 from pathlib import Path
 
+from handrail.files.paths import match_files
 from handrail.shell import CommandVerdict, analyse, explain, reads_outside, reads_secrets
-from handrail.shell.effects import Found
+from handrail.shell.effects import Found, PathText
+from handrail.shell.patterns import read_pattern
 
 READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
 
@@ -33,13 +34,11 @@ def run(chosen: argparse.Namespace) -> int:
     return code
 
 
-def matches(folder: str, path: str) -> list[str]:
-    """The path as written and, if it is a pattern, the files that it may match: rather too many than too few."""
-    # What bash and Python read differently in a pattern begins with a bracket.
-    loose = "/".join(part.partition("[")[0] + "*" if "[" in part else part for part in path.split("/"))
-    pattern = posixpath.join(glob.escape(folder), loose)
-    found = glob.glob(pattern, include_hidden=True) if glob.has_magic(loose) else []  # noqa: PTH207 - may be absolute
-    return [posixpath.join(folder, path), *found]
+def matches(folder: str, path: PathText) -> list[str]:
+    """The path as written and, if it is a pattern, the files that it may match."""
+    found = () if isinstance(path, str) else match_files(read_pattern(path.source, loose=True).parts, folder)
+    # of more files than are looked at, any may lie elsewhere
+    return [posixpath.join(folder, str(path)), *(("/",) if found is None else found)]
 
 
 def exit_code(verdict: CommandVerdict, outside: Found, secrets: Found) -> int:

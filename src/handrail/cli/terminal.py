@@ -67,7 +67,8 @@ class Screen:
         return found
 
     def wrap_row(self, head: str, text: str) -> list[str]:
-        """A row: its head as it is, and the text behind it in a column of its own, or below if there is no room."""
+        """A row, safe to show: its head, and the text in a column of its own, or below if there is no room."""
+        head, text = plain(head), plain(text)
         if self.width is None or len(f"{head}{text}".rstrip()) <= self.width:
             return [f"{head}{text}".rstrip()]
         hang = len(head) if len(head) <= self.width // 2 else 4

@@ -73,7 +73,7 @@ def config_folders(cwd: Path, env: Mapping[str, str], sources: Collection[str] =
             if folder == tree:
                 break
     if "user" in sources:
-        found += [ConfigFolder(path, "user", _shown(path, home)) for path in own if _exists(path)]
+        found += [ConfigFolder(path, "user", _display_path(path, home)) for path in own if _exists(path)]
     return tuple(found)
 
 
@@ -90,5 +90,5 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _shown(path: Path, home: Path) -> str:
+def _display_path(path: Path, home: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

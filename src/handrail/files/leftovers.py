@@ -28,7 +28,7 @@ def remove_leftovers(undo: Path) -> tuple[str, ...]:
         return ()
     removed: list[str] = []
     for marker in markers:
-        with suppress(OSError, UndoError), _locked(marker) as text:
+        with suppress(OSError, UndoError), _lock_marker(marker) as text:
             if text:
                 process, _, name = text.partition(" ")
                 removed += restore.sweep(undo / name, process=int(process))
@@ -39,7 +39,7 @@ def remove_leftovers(undo: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def _locked(marker: Path) -> Iterator[str]:
+def _lock_marker(marker: Path) -> Iterator[str]:
     """The text of a marker whose process is gone; raises BlockingIOError if it lives."""
     descriptor = os.open(marker, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

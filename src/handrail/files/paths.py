@@ -6,17 +6,17 @@ A `Place` holds the path as spelled and the path with every link followed; permi
 """
 
 import errno
-import glob
 import os
 import posixpath
 import re
 import stat
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from handrail.errors import ToolError
 from handrail.records import record
@@ -90,18 +90,37 @@ def exists(path: str, cwd: str) -> bool:
     return os.path.lexists(posixpath.join(cwd, path))
 
 
-def expand(pattern: str, cwd: str, hidden: bool = True) -> tuple[Place, ...]:
-    """Resolve the files that a shell would put in the place of a pattern; the pattern itself if none matches."""
-    text = posixpath.join(cwd, pattern)
-    plain = normalize(text)
-    names = glob.iglob(text, include_hidden=hidden)  # noqa: PTH207 - absolute patterns; Path has none
+class Matcher(Protocol):
+    """Tells which names one part of a pattern may match."""
+
+    def may_match(self, name: str) -> bool: ...
+
+
+def match_files(parts: Sequence[str | Matcher], folder: str) -> tuple[str, ...] | None:
+    """The paths that a pattern may match, seen from a folder: part by part a name or a Matcher; None = too many."""
+    found = tuple(islice(matches(parts, folder if parts[0] else "/"), MAX_MATCHES + 1))
+    return None if len(found) > MAX_MATCHES else found
+
+
+def matches(parts: Sequence[str | Matcher], folder: str) -> Iterator[str]:
+    if not parts:
+        yield folder
+        return
+    first, *rest = parts
+    if isinstance(first, str):  # an empty part is a doubled slash, or a slash at the end: a folder only
+        path = posixpath.join(folder, first)
+        if os.path.lexists(path) if first else posixpath.isdir(path):
+            yield from matches(rest, path)
+        return
     try:
-        found = tuple(locate(name, cwd) for name in islice(names, MAX_MATCHES + 1))
-    except (OSError, ValueError, re.error) as error:
-        return (Place(pattern, plain, plain, False, FileKind.MISSING, f"cannot be looked at: {error}", 0),)
-    if len(found) > MAX_MATCHES:
-        return (Place(pattern, plain, plain, problem=f"matches more than {MAX_MATCHES} files"),)
-    return found or (locate(pattern, cwd),)
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if first.may_match(entry.name)]
+    except (OSError, ValueError):
+        return  # bash cannot list it either
+    for name in names:
+        path = posixpath.join(folder, name)
+        if not rest or posixpath.isdir(path):
+            yield from matches(rest, path)
 
 
 class FolderContents(NamedTuple):

@@ -27,7 +27,7 @@ class RepeatGuard:
 
     def after(self, outcomes: Iterable[Outcome]) -> "RepeatGuard":
         """The guard after one more answer with these calls."""
-        new = {_repeated(each) for each in outcomes if each.status in {Status.OK, Status.ERROR, Status.DENIED}}
+        new = {_signature(each) for each in outcomes if each.status in {Status.OK, Status.ERROR, Status.DENIED}}
         if not new and not self.calls:
             return self
         return RepeatGuard({call: self.calls.get(call, 0) + 1 for call in new})
@@ -75,7 +75,7 @@ class RepeatGuard:
         return Attachment("loop_guard", (Text(text),))
 
 
-def _repeated(outcome: Outcome) -> RepeatedCall:
+def _signature(outcome: Outcome) -> RepeatedCall:
     use = outcome.use
     text = json.dumps(use.input, sort_keys=True, default=repr)
     return use.name, text, outcome.result.text, outcome.status is not Status.OK

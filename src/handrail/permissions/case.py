@@ -8,6 +8,7 @@ The Case: everything that a decision depends on, collected before it is made.
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from handrail.conversation.blocks import ToolUse
@@ -24,9 +25,10 @@ from handrail.permissions.shell import CommandPart, in_background, parts_of
 from handrail.permissions.web import WebTarget, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
-from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, places, reads
+from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, PathText, places, reads
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Below, CommandVerdict, Does, PieceKind, Segment, Word
+from handrail.shell.patterns import read_pattern
 from handrail.shell.removals import Removal, possible_removals, removals
 from handrail.tools.access import Access
 from handrail.tools.tool import McpInfo
@@ -152,6 +154,8 @@ def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
 def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
     """Whether a part only starts the next command, only reads, or edits in a mode that accepts edits."""
     part = parts[at]
+    if at in facts.check.parts or (part.conditional and not all(p.read_only or p.only_redirects for p in parts)):
+        return False  # what the rest of the line changes may be the repository
     if part.transparent:
         return True
     if part.read_only or part.only_redirects:
@@ -216,17 +220,28 @@ class Finder:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
         for place in self.places(segment, word):
             yield assess_place(self.policy, place, effect, str(word), part, redirected=redirected)
+        if effect is FileEffect.WRITE and has_loop_name(word):
+            yield assess_place(self.policy, None, effect, str(word), part, redirected=redirected)
 
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
         """Every place that a word can mean in the folders its command may run in; None means any place."""
-        wild = any(piece.kind is PieceKind.GLOB for piece in word.pieces)
-        return places(segment, word, self.policy.cwd, self.policy.home, self.expand if wild else self.locate)
+        return places(segment, word, self.policy.cwd, self.policy.home, self.find)
 
-    def expand(self, folder: str, path: str) -> Iterable[Place]:
-        return self.lookup.expand(path, folder, self.dotted)
-
-    def locate(self, folder: str, path: str) -> Iterable[Place]:
-        return (self.lookup.locate(path, folder),)
+    def find(self, folder: str, path: PathText) -> Iterable[Place | None]:
+        """The files of a pattern, and the pattern taken literally where that may be a file; else the path."""
+        if isinstance(path, str):
+            return (self.lookup.locate(path, folder),)
+        pattern = read_pattern(path.source, loose=True) if self.dotted else path
+        found = self.lookup.match_files(pattern.parts, folder)
+        literal = self.lookup.locate(pattern.text, folder)
+        if found is None:
+            return (replace(literal, problem="matches more files than are looked at"),)
+        matched = [self.lookup.locate(name, folder) for name in found]
+        return [
+            *matched,
+            *([literal] if literal.exists or not matched else []),
+            *([] if pattern.sure or not path.sure else [None]),
+        ]
 
     def at_home(self, segment: Segment) -> bool:
         """Whether a command runs in the current or a working folder, by path and by link: `cd` and git differ."""
@@ -266,6 +281,11 @@ class Finder:
                 base = posixpath.join(self.policy.cwd, folder or "")
                 if "/" in text or "." in text or self.lookup.exists(text, base):
                     yield assess_place(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
+
+
+def has_loop_name(word: Word) -> bool:
+    """Whether the name of a file that a loop found is a part of the word, so that it may be the name of a new file."""
+    return len(word.pieces) > 1 and any(piece.kind is PieceKind.GLOB and piece.quoted for piece in word.pieces)
 
 
 def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:

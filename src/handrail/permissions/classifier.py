@@ -23,4 +23,7 @@ def is_known(case: Case) -> bool:
     """Whether all parts only read or edit named files; removing files is left to the user."""
     if case.analysis is None or case.analysis.problems or not case.parts or case.facts.unmet:
         return False
-    return all(part.read_only or part.only_redirects or (part.accepted and not part.removes) for part in case.parts)
+    if all(part.read_only or part.only_redirects for part in case.parts):
+        return True
+    known = (part.read_only or part.only_redirects or (part.accepted and not part.removes) for part in case.parts)
+    return all(known) and not any(part.conditional for part in case.parts)

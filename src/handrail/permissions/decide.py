@@ -6,7 +6,7 @@ from typing import Any
 
 from handrail.conversation.blocks import ToolUse
 from handrail.errors import HandrailError
-from handrail.files.paths import exists, expand, list_folder, locate, resolve
+from handrail.files.paths import exists, list_folder, locate, match_files, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.facts import NOTHING_SAID, Evidence, facts_of
 from handrail.permissions.file_access import Lookup
@@ -19,7 +19,7 @@ from handrail.tools.request import CallRequest
 from handrail.tools.tool import Tool
 from handrail.tools.wording import brief_repr
 
-LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
+LOOKUP = Lookup(resolve, locate, match_files, exists, list_folder)
 
 
 def case_of(request: CallRequest, policy: Policy, evidence: Evidence = NOTHING_SAID) -> Case:

@@ -4,11 +4,11 @@ One access of a call to a place in the file system, with the policy's assessment
 Places are assessed once, when the case is built; decisions and explanations read the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from handrail.files.paths import FileKind, FolderContents, Place
+from handrail.files.paths import FileKind, FolderContents, Matcher, Place
 from handrail.permissions.paths import below, doubt, protected_place, secret
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
@@ -57,7 +57,7 @@ class Lookup(NamedTuple):
 
     resolve: Callable[[str, str, str], Place]
     locate: Callable[[str, str], Place]
-    expand: Callable[[str, str, bool], tuple[Place, ...]]
+    match_files: Callable[[Sequence[str | Matcher], str], tuple[str, ...] | None]
     exists: Callable[[str, str], bool]
     beneath: Callable[[str, bool], FolderContents | None]
 

@@ -134,6 +134,9 @@ def allow_rules(case: Case) -> Opinion | None:
     return None if settled else still_open(case, found)
 
 
+CLEAN = "the repository names no programs to run, which the rest of the line may change"
+
+
 def still_open(case: Case, found: Coverage) -> Opinion:
     """The question about a command line that rules do not cover."""
     assert case.analysis is not None
@@ -147,7 +150,10 @@ def still_open(case: Case, found: Coverage) -> Opinion:
         reason = "a part of it goes on in the background, which no rule for a command covers"
     else:
         part = case.parts[found.open[0]]
-        reason = f"{part.shown!r} is not covered by a rule and not read-only: {part.why or 'see its files'}"
+        if part.conditional and part.read_only:
+            reason = f"{part.shown!r} is not covered by a rule and only reads where {CLEAN}"
+        else:
+            reason = f"{part.shown!r} is not covered by a rule and not read-only: {part.why or 'see its files'}"
     return Opinion(Strength.PERSON, Verdict.ASK, "person", reason)
 
 

@@ -205,11 +205,12 @@ def coverage(case: Case) -> Coverage:
     index = case.policy.index[Behaviour.ALLOW]
     if case.analysis.problems or not case.parts:
         return Coverage(covered=False)
+    despite = case.facts.check.despite_rules
     more = case.targets or not all(file.clear for file in case.files if file.part < 0)
     whole = (*index.whole_tool(case.tool, None), *by_name(case, index))
     if not more:
         whole += tuple(index.whole_tool(BASH, None)) if case.tool != BASH else ()
-        whole += tuple(index.shell.find_whole(case.analysis.command, Behaviour.ALLOW))
+        whole += tuple(index.shell.find_whole(case.analysis.command, Behaviour.ALLOW)) if not despite else ()
     by_command = not case.background
     used: dict[Rule, None] = {}
     alone: set[Rule] | None = None
@@ -218,7 +219,8 @@ def coverage(case: Case) -> Coverage:
     while at < len(case.parts):
         part = case.parts[at]
         rules = []
-        if by_command and part.plain and part.text and case.opened[at]:
+        covers = not despite or not any(inner.conditional for inner in case.parts[at : part.until])
+        if by_command and covers and part.plain and part.text and case.opened[at]:
             rules = index.shell.find(part.text, exact_only=part.exact_only)
         free = case.free[at]
         used.update(dict.fromkeys(rules))

@@ -67,7 +67,8 @@ def _unknown_tool(rule: Rule, tools: Collection[str]) -> RuleProblem | None:
     problem = rule_problem(rule.text, rule.source, f"{what} {name!r}{hint}", rule.behaviour, name=name, kind="never")
     if rule.behaviour is Behaviour.ALLOW:
         return problem
-    own = tuple(_meant(rule, problem.message, tool, None) for tool in near)  # tools of this session are known here only
+    # tools of this session are known here only
+    own = tuple(_ask_rule(rule, problem.message, tool, None) for tool in near)
     return replace(problem, meant=tuple(dict.fromkeys((*own, *problem.meant))), broad=not near)
 
 
@@ -112,11 +113,11 @@ def _path_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
 def _problem(rule: Rule, kind: str, message: str, meant: Iterable[tuple[str, str | None]]) -> RuleProblem:
     if rule.behaviour is Behaviour.ALLOW:
         return RuleProblem(rule.text, rule.source, message, rule.behaviour, kind)
-    rules = tuple(_meant(rule, message, tool, spec) for tool, spec in meant)
+    rules = tuple(_ask_rule(rule, message, tool, spec) for tool, spec in meant)
     return RuleProblem(rule.text, rule.source, message, rule.behaviour, kind, rules)
 
 
-def _meant(rule: Rule, message: str, tool: str, spec: str | None) -> Rule:
+def _ask_rule(rule: Rule, message: str, tool: str, spec: str | None) -> Rule:
     return Rule(rule.text, tool, spec, Behaviour.ASK, rule.source, message)
 
 

@@ -9,10 +9,10 @@ Classifies places: inside the working folders, protected, critical, secret.
 import posixpath
 import re
 import unicodedata
-from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from handrail.files.paths import FileKind, Place
+from handrail.shell.patterns import NamePattern
 from handrail.shell.secrets import secret as secret_path
 
 PROTECTED_FOLDERS = frozenset(
@@ -94,7 +94,7 @@ def below(path: str, folder: str) -> bool:
 def critical(path: str, home: str, working_dirs: tuple[str, ...]) -> bool:
     """Whether it must not be removed: the root and its folders, home, the working folders, and all above them."""
     names = path.rstrip("/").split("/")
-    while names and "*" in names[-1] and EVERY_NAME.match(names[-1]):
+    while names and "*" in names[-1] and leaves_out_little(names[-1]):
         del names[-1]
     plain = "/" + posixpath.normpath("/" + "/".join(names)).lstrip("/")
     if plain.count("/") == 1:
@@ -105,10 +105,16 @@ def critical(path: str, home: str, working_dirs: tuple[str, ...]) -> bool:
     )
 
 
+def leaves_out_little(pattern: str) -> bool:
+    """Whether a pattern for names matches nearly all of them, or it is not known which."""
+    return EVERY_NAME.match(pattern) is not None or not NamePattern(pattern).sure
+
+
 def matches_above(pattern: str, path: str) -> bool:
     """Whether a pattern matches the path, or a folder that it is in."""
     wanted, names = pattern.split("/"), path.split("/")
-    return len(wanted) <= len(names) and all(map(fnmatchcase, names, wanted))
+    pairs = zip(wanted, names, strict=False)
+    return len(wanted) <= len(names) and all(NamePattern(part, loose=True).may_match(name) for part, name in pairs)
 
 
 SPECIAL = {

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.shell.analysis import analyse
-from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Piece, PieceKind, Segment, Word
+from handrail.shell.model import Analysis, CommandVerdict, Does, Piece, PieceKind, Segment, Word
 
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
@@ -25,7 +25,6 @@ POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
 # Their arguments matter so much that a rule with a wildcard does not cover them.
 EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
-ACCEPTED_EDITS = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
 MAX_SKIPPED = 8
 KNOWN = frozenset(
     (
@@ -69,6 +68,8 @@ class CommandPart(NamedTuple):
     """It deletes files."""
     only_redirects: bool = False
     """Whether it is read-only except for redirections."""
+    conditional: bool = False
+    """Whether it only reads where the repository names no programs to run."""
     powershell: bool = False
     """Whether it starts PowerShell."""
     until: int = 0
@@ -110,9 +111,10 @@ def part(segment: Segment, until: int) -> CommandPart:
         plain=known and all(map(known_word, segment.argv)) and "subshell" not in segment.path and not sets_variable,
         transparent=passes_on and not sets_variable and any(effect.child for effect in segment.effects),
         exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
-        accepted=segment.entry in ACCEPTED_EDITS and only_edits(segment),
+        accepted=segment.only_edits and only_edits(segment),
         removes=segment.removes,
-        only_redirects=not read_only and only_redirects(segment),
+        only_redirects=not read_only and segment.only_redirects,
+        conditional=any(need.of_git for need in segment.requires),
         powershell=name.lower() in POWERSHELLS,
         until=until,
     )
@@ -139,21 +141,9 @@ def harmful_setting(segment: Segment) -> bool:
 
 
 def only_edits(segment: Segment) -> bool:
-    if segment.entry == "sed" and not harmless_sed(segment):
-        return False
-    return segment.name == segment.entry and all(
-        effect.does in HARMLESS or (effect.does is Does.WRITES and (effect.word is None or known_word(effect.word)))
-        for effect in segment.effects
-    )
-
-
-def only_redirects(segment: Segment) -> bool:
-    targets = {(redirection.target.start, redirection.target.end) for redirection in segment.redirections}
-    return bool(segment.entry) and all(
-        effect.does in HARMLESS
-        or (effect.does is Does.WRITES and effect.word is not None and (effect.word.start, effect.word.end) in targets)
-        for effect in segment.effects
-    )
+    """Whether every file that an editing command changes is known, and a `sed` runs nothing."""
+    written = all(map(known_word, segment.writes))
+    return written and (segment.entry != "sed" or harmless_sed(segment))
 
 
 def harmless_sed(segment: Segment) -> bool:

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from handrail.config.places import SettingsPlaces
+from handrail.files.search_path import program_folders
 from handrail.permissions import paths
 from handrail.permissions.deny_paths import denied_patterns
 from handrail.permissions.policy import Policy
@@ -26,8 +27,16 @@ OF_GIT = frozenset((".git", "git~1"))
 
 
 def sandbox_settings(loaded: LoadedSettings, policy: Policy, places: SettingsPlaces) -> SandboxSettings:
-    """The section of the settings, with what deny rules say about files."""
-    return with_rules(read_settings(loaded.sandbox, folder=places.cwd, home=places.home), policy)
+    """The section of the settings, with what deny rules say about files; programs on the PATH are not written."""
+    settings = with_rules(read_settings(loaded.sandbox, folder=places.cwd, home=places.home), policy)
+    writable = (*policy.working_dirs, *map(os.path.realpath, settings.filesystem.allow_write))
+    programs = program_folders(loaded.env.get("PATH", ""), writable)
+    files = settings.filesystem
+    return (
+        replace(settings, filesystem=replace(files, deny_write=(*files.deny_write, *programs)))
+        if programs
+        else settings
+    )
 
 
 def open_sandbox(

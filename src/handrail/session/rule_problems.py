@@ -69,7 +69,7 @@ def misplaced_rules(layer: Layer, places: SettingsPlaces, names: CallerNames) ->
             line = layer.document.line((*path, at) if isinstance(value, list) else path)
             source = source_of(layer, places, line)
             if isinstance(text, str):
-                yield _misplaced(parse_rule(text, kind, source), kind, message, names)
+                yield _misplaced_rule(parse_rule(text, kind, source), kind, message, names)
             else:
                 broad = kind is not Behaviour.ALLOW
                 yield RuleProblem(format_path(path), source, message, kind, "misplaced", broad=broad)
@@ -92,7 +92,7 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalpha())
 
 
-def _misplaced(rule: Rule | RuleProblem, kind: Behaviour, message: str, names: CallerNames) -> RuleProblem:
+def _misplaced_rule(rule: Rule | RuleProblem, kind: Behaviour, message: str, names: CallerNames) -> RuleProblem:
     if isinstance(rule, RuleProblem):
         return replace(rule, message=f"{message}; {rule.message}", kind="misplaced")
     if kind is Behaviour.ALLOW:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from handrail.config.flags import SettingsFlags
 from handrail.config.places import SettingsPlaces
 from handrail.dispatch.approval.live import LivePolicy
+from handrail.files.search_path import program_folders
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.session.caller_names import NO_NAMES, CallerNames
@@ -26,10 +27,11 @@ def build_policy(
     scripts: Iterable[str],
     names: CallerNames = NO_NAMES,
 ) -> Policy:
-    """The rules of all sources, the mode and the folders as one snapshot that protects the `scripts` of settings."""
+    """The rules of all sources, the mode and the folders in one snapshot; programs and `scripts` are protected."""
     modes = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
-    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts)
+    programs = program_folders(loaded.env.get("PATH", ""), loaded.folders)
+    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts, *programs)
     rules = rules_and_problems(loaded, given, places, names)
     files = [file.shown for file in loaded.settings.settings_files]
     return empty.with_directories(loaded.folders).with_own(own).with_files(files).with_rules(rules)

@@ -52,7 +52,7 @@ def check_rules(
         return StartCheck((*_find(loaded, flags, places, names), *scripts))
     file = places.state / "lint" / places.trust_file.name
     key = _key(loaded, flags, places, names)
-    kept = _kept(file, key)
+    kept = _read_notes(file, key)
     if kept is not None:
         return StartCheck((*kept, *scripts))
     found = _find(loaded, flags, places, names)
@@ -89,7 +89,7 @@ def _key(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, n
     return hashlib.sha256(json.dumps(about).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _kept(file: Path, key: str) -> tuple[str, ...] | None:
+def _read_notes(file: Path, key: str) -> tuple[str, ...] | None:
     try:
         content = json.loads(own_bytes(file, MAX_BYTES))
         if content["version"] == FORMAT and content["key"] == key:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from handrail.shell.listing import from_listing
 from handrail.shell.model import Analysis, Does, PieceKind, Segment, Word
+from handrail.shell.patterns import PathPattern, escape, has_wildcard, is_wild, pattern_text, read_pattern, unescape
 from handrail.shell.secrets import secret
 
 WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
@@ -24,11 +25,12 @@ REPOSITORY = "git-real-repository"  # the requirement of every command that work
 Place = TypeVar("Place")
 Found = tuple[tuple[Segment, Word], ...]
 Resolve = Callable[[str], str]
-Match = Callable[[str, str], Iterable[str]]  # a folder and a path seen from it, which may be a pattern
+PathText = str | PathPattern
+Match = Callable[[str, PathText], Iterable[str]]  # a folder, and a path or a pattern of paths seen from it
 
 
-def as_written(folder: str, path: str) -> Iterable[str]:
-    return (posixpath.join(folder, path),)
+def as_written(folder: str, path: PathText) -> Iterable[str]:
+    return (posixpath.join(folder, str(path)),)
 
 
 def reads_outside(
@@ -81,7 +83,7 @@ def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word]]:
 
 
 def places(
-    segment: Segment, word: Word, cwd: str, home: str, match: Callable[[str, str], Iterable[Place]]
+    segment: Segment, word: Word, cwd: str, home: str, match: Callable[[str, PathText], Iterable[Place]]
 ) -> Iterator[Place | None]:
     """Every place a word can mean in the folders its command may run in, as `match` finds them; None is any."""
     for folder in segment.cwds:
@@ -97,7 +99,7 @@ def within(path: str, roots: tuple[str, ...]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
+def paths(word: Word, cwd: str, home: str) -> tuple[PathText | None, ...]:
     """The paths and patterns a word can name; with None among them it can name any."""
     known = word.alternatives
     if known is not None:
@@ -106,31 +108,42 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
         return ()
     if any(piece.kind is PieceKind.BRACE for piece in word.pieces):
         return expand_braces(word)
+    wild = has_wildcard(word)
     text = ""
     for at, piece in enumerate(word.pieces):
         if piece.kind in (PieceKind.LITERAL, PieceKind.GLOB):
-            text += piece.text
+            text += pattern_text(piece) if wild else piece.text
         elif piece.kind in (PieceKind.FOUND, PieceKind.FILE):
             text += "/x"
         elif at == 0 and piece.text == "$PWD" and (piece.quoted or WHOLE.match(cwd)):
-            text += cwd
+            text += escape(cwd) if wild else cwd
         elif at == 0 and (piece.text == "~" or (piece.text == "$HOME" and (piece.quoted or WHOLE.match(home)))):
-            text += home
+            text += escape(home) if wild else home
         else:
             return (None,)
-    if any(piece.kind is PieceKind.GLOB for piece in word.pieces) and climbs(text):
-        return (text, None)
-    return (text,)
+    return path_or_pattern(text) if wild else (text,)
 
 
-def expand_braces(word: Word) -> tuple[str | None, ...]:
+def path_or_pattern(text: str) -> tuple[PathText | None, ...]:
+    """What a text stands for in which quoted characters are escaped."""
+    if not is_wild(text):
+        return (unescape(text),)
+    pattern = read_pattern(text)
+    return (pattern,) if pattern.sure and not climbs(text) else (pattern, None)
+
+
+def expand_braces(word: Word) -> tuple[PathText | None, ...]:
     """What `a{b,c}` stands for, where nothing in the word is quoted, nested or known at run time only."""
     texts = [str(word)]
-    if any(piece.quoted or piece.kind not in (PieceKind.LITERAL, PieceKind.BRACE) for piece in word.pieces):
+    kinds = {piece.kind for piece in word.pieces}
+    if any(piece.quoted for piece in word.pieces) or not kinds <= {PieceKind.LITERAL, PieceKind.BRACE, PieceKind.GLOB}:
         return (None,)
     while (found := BRACES.search(texts[0])) is not None and len(texts) <= MAX_BRACED:
         texts = [text.replace(found[0], choice, 1) for text in texts for choice in found[1].split(",")]
-    return (None,) if any("{" in text or "}" in text for text in texts) else tuple(texts)
+    # Braces come before tildes: {~,a}/x is ~/x.
+    if any("{" in text or "}" in text or "~" in text for text in texts):
+        return (None,)
+    return tuple(path for text in texts for path in path_or_pattern(text))
 
 
 def climbs(pattern: str) -> bool:

@@ -12,7 +12,7 @@ The values are NamedTuples rather than frozen dataclasses: those take eight time
 """
 
 from enum import Enum, IntEnum
-from itertools import product, takewhile
+from itertools import pairwise, product, takewhile
 from typing import Any, NamedTuple
 
 MAX_ALTERNATIVES = 16
@@ -95,6 +95,11 @@ class Word(NamedTuple):
         """The literal text that every word made from this one surely starts with."""
         if any(piece.kind in SPLITS and not piece.quoted for piece in self.pieces):
             return ""
+        return self.leading
+
+    @property
+    def leading(self) -> str:
+        """The text before the first piece that is not literal."""
         known = takewhile(lambda piece: piece.kind is PieceKind.LITERAL, self.pieces)
         return "".join(piece.text for piece in known)
 
@@ -162,6 +167,8 @@ class Does(Enum):
 
 
 HARMLESS = frozenset({Does.READS, Does.LOOKS, Does.RUNS})
+# Programs that do nothing but change the files that they are given.
+EDITING = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
 
 
 class Below(NamedTuple):
@@ -198,6 +205,16 @@ class Requirement(NamedTuple):
     check: str
     switches: tuple[str, ...] = ()
     after_subcommand: bool = False
+
+    @property
+    def of_git(self) -> bool:
+        """True if it is about the repository, and met with the settings that git is given."""
+        return self.name.startswith("git-")
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The `name=value` behind each `-c` of the switches."""
+        return tuple(pair for flag, pair in pairwise(self.switches) if flag == "-c")
 
 
 PLAIN_NAMES = Requirement(
@@ -282,6 +299,26 @@ class Segment(NamedTuple):
     def does(self, what: Does) -> bool:
         return any(effect.does is what for effect in self.effects)
 
+    @property
+    def only_redirects(self) -> bool:
+        """True if it reads, and changes nothing but files that the shell opens for it."""
+        targets = {(redirection.target.start, redirection.target.end) for redirection in self.redirections}
+        return bool(self.entry) and all(
+            effect.does in HARMLESS
+            or (
+                effect.does is Does.WRITES
+                and effect.word is not None
+                and (effect.word.start, effect.word.end) in targets
+            )
+            for effect in self.effects
+        )
+
+    @property
+    def only_edits(self) -> bool:
+        """True if it is a plain program for changing files, and does nothing else."""
+        known = (effect.does in HARMLESS or effect.does is Does.WRITES for effect in self.effects)
+        return self.entry in EDITING and self.name == self.entry and all(known)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "argv": [word_json(word) for word in self.argv],
@@ -340,6 +377,11 @@ class Analysis(NamedTuple):
         return self.problems + tuple(reason for segment in self.segments for reason in segment.reasons)
 
     @property
+    def runs_clean(self) -> bool:
+        """True if it runs in the clean environment: its commands only read, write files by redirection, or edit."""
+        return bool(self.segments) and not self.problems and all(map(needs_no_environment, self.segments))
+
+    @property
     def requires(self) -> tuple[Requirement, ...]:
         return tuple(dict.fromkeys(need for segment in self.segments for need in segment.requires))
 
@@ -352,6 +394,10 @@ class Analysis(NamedTuple):
             "suspects": [list(words) for words in self.suspects],
             "guesses": [list(words) for words in self.guesses],
         }
+
+
+def needs_no_environment(segment: Segment) -> bool:
+    return segment.verdict is CommandVerdict.READ_ONLY or segment.only_redirects or segment.only_edits
 
 
 def word_json(word: Word) -> dict[str, Any]:

@@ -283,8 +283,7 @@ class Line:
 
 def behind_assignment(word: Word) -> Word:
     """The value in a word like `name=value`, else the word."""
-    first = word.pieces[0] if word.pieces else None
-    found = ASSIGNMENT.match(first.text) if first is not None and first.kind is PieceKind.LITERAL else None
+    found = ASSIGNMENT.match(word.leading)
     return word.cut(found.start(2)) if found else word
 
 

@@ -10,10 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from handrail.shell.clean_environment import SET_FOR_READING, takes_back
 from handrail.shell.model import Piece, PieceKind, Word
 
-# Names a script may set without changing how the shell or a program behaves: lower case, not a proxy setting.
-PLAIN_NAME = re.compile(r"(?!.*_proxy\Z|histchars\Z|auto_resume\Z)[a-z_][a-z0-9_]*[a-z0-9][a-z0-9_]*\Z|[a-z]\Z")
+# Names a script may set without changing how the shell or a program behaves: lower case, no setting of a proxy or npm.
+PLAIN_NAME = re.compile(
+    r"(?!.*_proxy\Z|npm_config_|histchars\Z|auto_resume\Z)[a-z_][a-z0-9_]*[a-z0-9][a-z0-9_]*\Z|[a-z]\Z"
+)
 # Variables of the environment that name no secret. PWD is the working folder, HOME the home folder.
 SHOWN = frozenset(
     "? # $ ! PWD HOME USER LOGNAME HOSTNAME UID EUID PPID SHLVL RANDOM SECONDS LINENO COLUMNS LINES SHELL TERM LANG "
@@ -21,12 +24,10 @@ SHOWN = frozenset(
 )
 # May be set for one command: they choose language, time zone, colour or width. (GNU libc, setlocale(3), tzset(3);
 # git(1), Environment Variables)
-HARMLESS_ENV = frozenset(
-    "LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS NODE_ENV "
-    "CI GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT".split()
-)
-# Name a program, which may only be the one that prints what it is given.
-PAGERS = frozenset("PAGER GIT_PAGER MANPAGER".split())
+HARMLESS_ENV = frozenset("TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS NODE_ENV CI".split())
+# In other charsets a byte of a character may be a bracket or a backslash, and the shell reads the line differently.
+LOCALES = frozenset("LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME".split())
+PLAIN_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z]+(?:_[A-Za-z]+)?\.(?i:UTF-?8)(?:@\w+)?)?\Z")
 HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
 PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
@@ -44,8 +45,10 @@ def harmless_setting(name: str, word: Word) -> bool:
     text = word.literal if word.pieces else ""
     if text is None:
         return False
-    if name in PAGERS:
-        return text == "cat"
+    if name in SET_FOR_READING:
+        return not takes_back(name, text)
+    if name in LOCALES:
+        return PLAIN_LOCALE.match(text) is not None
     return name in HARMLESS_ENV and HARMLESS_VALUE.match(text) is not None and ("/" not in text or name == "TZ")
 
 

@@ -5,7 +5,8 @@ A list of names can only be a help: a secret in a file of another name is not se
 """
 
 import re
-from fnmatch import fnmatchcase
+
+from handrail.shell.patterns import NamePattern
 
 # Names of files and folders that hold keys, tokens, passwords or what a person typed.
 NAMES = frozenset(
@@ -45,4 +46,4 @@ def secret_name(name: str) -> bool:
     if plain in NAMES or plain.endswith(ENDINGS) or DOT_ENV.match(plain):
         return True
     # `.e*` can mean .env. A pattern that begins with a wildcard means everything here, not a secret.
-    return WILD.search(plain, 1) is not None and plain[0] not in "*?[" and any(fnmatchcase(n, plain) for n in NAMES)
+    return WILD.search(plain, 1) is not None and plain[0] not in "*?[" and any(map(NamePattern(plain).may_match, NAMES))

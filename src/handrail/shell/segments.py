@@ -29,6 +29,7 @@ from handrail.shell.model import (
     Word,
     literal_word,
 )
+from handrail.shell.patterns import pattern_text
 from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
 from handrail.shell.syntax import CommandPipeline, Compound, Script, Simple
 from handrail.shell.verdict import ASSIGNMENT, Judgement, judge_command
@@ -43,8 +44,9 @@ SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
 FED_SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh".split())
 READS_AS_BASH = frozenset("bash rbash eval trap alias mapfile readarray jobs".split())
-# What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b.
-ONLY_BASH = re.compile(r"\$['\"]|&>|\[\[|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
+# What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b, and in
+# `[^a]` the first character is one like others.
+ONLY_BASH = re.compile(r"\$['\"]|&>|\[[\[^]|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
 
 DECLARING = frozenset("export declare typeset local readonly".split())
 SETTING = frozenset("read printf mapfile readarray getopts let unset".split())  # with names of variables as words
@@ -189,7 +191,8 @@ class SegmentBuilder:
             PieceKind.LITERAL,
             PieceKind.GLOB,
         }:
-            return scope.with_variable(command.name, Piece(PieceKind.GLOB, str(command.words[0]), quoted=True))
+            pattern = "".join(map(pattern_text, command.words[0].pieces))
+            return scope.with_variable(command.name, Piece(PieceKind.GLOB, pattern, quoted=True))
         for word in command.words:
             alternatives = scope.resolve(word).alternatives
             if alternatives is None:
@@ -399,7 +402,9 @@ def redirect(operator: str, target: Word) -> list[Effect]:
     if text is not None and text.startswith(SOCKETS):
         return [Effect(Does.NETWORK, target, "opens a connection")]
     if not target.single:
-        return [Effect(Does.UNKNOWN, target, "the target of the redirection is not one known word")]
+        opened = Does.READS if operator == "<" else Does.WRITES
+        unknown = Effect(Does.UNKNOWN, target, "the target of the redirection is not one known word")
+        return [unknown, Effect(opened, target, "opened by redirection")]
     if operator == "<":
         return [Effect(Does.READS, target, "read by redirection")]
     if text in FREE_TARGETS and operator in (">", ">>", "&>", "&>>", ">|", ">&"):
@@ -428,7 +433,7 @@ def bound_by(segment: Segment) -> Iterator[tuple[str, Word]]:
         yield from ((POSITIONALS, word) for word in words)
     elif name in DECLARING:
         for word in words:
-            if found := ASSIGNMENT.match(leading_text(word)):
+            if found := ASSIGNMENT.match(word.leading):
                 yield found.group(1), word.cut(found.end())
     elif name == "printf" and len(words) > 2 and words[0].literal == "-v":
         yield from ((str(words[1]), word) for word in words[2:])
@@ -437,16 +442,12 @@ def bound_by(segment: Segment) -> Iterator[tuple[str, Word]]:
         yield from ((word.literal, anything) for word in words if word.literal and NAME.fullmatch(word.literal))
 
 
-def leading_text(word: Word) -> str:
-    return word.pieces[0].text if word.pieces and word.pieces[0].kind is PieceKind.LITERAL else ""
-
-
 def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
     """What builtins that change the folder or variables leave behind; other commands change nothing known here."""
     if segment.name in ("pushd", "popd"):
         return scope._replace(folders=(None,)), scope
     if segment.name in DECLARING | SETTING:
-        texts = {leading_text(word) for word in segment.argv[1:]}
+        texts = {word.leading for word in segment.argv[1:]}
         given = {match.group(1) for text in texts if (match := ASSIGNMENT.match(text))}
         given |= texts if segment.name in SETTING else set()
         for name in given & scope.variables.keys():

@@ -196,11 +196,13 @@ def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
         pieces = tilde(pieces)
     if "~" in text:
         pieces = [inner_tilde(piece, before) for piece, before in zip(pieces, [None, *pieces[:-1]], strict=True)]
+    wild = any(piece.kind is PieceKind.GLOB for piece in pieces)  # then it matters which characters were quoted
     out: list[Piece] = []
     for piece in pieces:
         if not piece.text and len(pieces) > 1 and (out or piece is not pieces[-1]):
             continue
-        if out and piece.kind is PieceKind.LITERAL and out[-1].kind is PieceKind.LITERAL:
+        literal = bool(out) and piece.kind is out[-1].kind is PieceKind.LITERAL
+        if literal and (not wild or piece.quoted == out[-1].quoted):
             out[-1] = Piece(PieceKind.LITERAL, out[-1].text + piece.text, out[-1].quoted or piece.quoted)
         else:
             out.append(piece)

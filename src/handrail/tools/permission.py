@@ -96,6 +96,10 @@ class Check:
     verdict: Verdict | None = None
     reason: str = ""
     updated_input: Json | None = None
+    parts: tuple[int, ...] = ()
+    """The commands of a line that it is about: each of them needs a rule, although it would only read."""
+    despite_rules: bool = False
+    """No allow rule for a command answers the question, where it is about a repository; one for the whole tool does."""
 
 
 NO_OPINION = Check()

@@ -70,7 +70,7 @@ class Screen:
             self._held.append((False, text))
         elif text:
             self.end_answer_line()
-            self._errors.write(self._cleared() + text)
+            self._errors.write(self._take_off() + text)
             self._at_line_start = text.endswith("\n")
             self._draw()
         return len(text)
@@ -121,7 +121,7 @@ class Screen:
     def status(self, text: str) -> None:
         """Show this status line, on terminals that can redraw one; empty = none."""
         self._status = text
-        cleared = self._cleared()
+        cleared = self._take_off()
         self._draw(cleared)
         if cleared and not self._is_drawn:
             self._errors.write(cleared)
@@ -154,14 +154,14 @@ class Screen:
         self._errors.flush()
         self._is_drawn = True
 
-    def _cleared(self) -> str:
+    def _take_off(self) -> str:
         """What takes the status line off the screen."""
         clear = CLEAR if self._is_drawn else ""
         self._is_drawn = False
         return clear
 
     def _erase(self) -> None:
-        if clear := self._cleared():
+        if clear := self._take_off():
             self._errors.write(clear)
             self._errors.flush()
 

@@ -113,7 +113,8 @@ async def test_a_task_that_is_not_there_is_an_error_that_names_those_that_are(se
     outcome = await session.use(name, {"task_id": "nope"})
 
     assert outcome.cause is Cause.FAILED
-    assert outcome.result.text == f"There is no background task 'nope'. Known tasks: {task} (completed)."
+    known = f"Known tasks: {task} (completed). Use the id of one of these."
+    assert outcome.result.text == f"There is no background task 'nope'. {known}"
 
 
 async def test_a_stop_without_a_task_is_refused(session: Session) -> None:

@@ -75,9 +75,8 @@ async def test_a_callback_allows_refuses_and_changes_what_the_rules_leave_open(t
     assert end(allowed).permission_denials == []
     assert results(refused)["toolu_2"][1]
     assert "not on a Sunday" in results(refused)["toolu_2"][0]
-    assert end(refused).permission_denials == [
-        {"tool_name": "Bash", "tool_use_id": "toolu_2", "tool_input": {"command": "touch never"}}
-    ]
+    denied = {"tool_name": "Bash", "tool_use_id": "toolu_2", "tool_input": {"command": "touch never"}}
+    assert end(refused).permission_denials == [{**denied, "decision_reason": "not on a Sunday"}]
     assert [line["tool_use_id"] for line in system(refused, "permission_denied")] == ["toolu_2"]
     assert end(refused).is_error is False
     assert not results(free)["toolu_4"][1]

@@ -110,7 +110,7 @@ async def test_what_is_no_prompt_gets_an_error_as_its_result_and_the_next_one_is
     assert (first.is_error, first.num_turns) == (True, 0)
     assert first.errors is not None
     assert "riddle" in first.errors[0]
-    assert second.errors == ["The message is empty."]
+    assert second.errors == ["The message is empty. Give a text or a block."]
     assert third.result == "Fine."
 
 

@@ -9,31 +9,15 @@ without the model's API keys.
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from handrail.files.search_path import find_program, lies_in, path_outside
+from handrail.shell.clean_environment import SET_FOR_ALL, SET_FOR_READING
 from handrail.shell.model import Requirement
+from handrail.shell.scope import PLAIN_LOCALE
 
-QUIET = {
-    "TERM": "dumb",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "MANPAGER": "cat",
-    "SYSTEMD_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_EDITOR": "true",
-    "EDITOR": "true",
-    "VISUAL": "true",
-    "SSH_ASKPASS_REQUIRE": "never",
-    "DEBIAN_FRONTEND": "noninteractive",
-    "PIP_NO_INPUT": "1",
-    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "NO_UPDATE_NOTIFIER": "1",
-    "npm_config_update_notifier": "false",
-    "HANDRAIL": "1",
-}
-"""No pager and no prompt can block a command: the user cannot answer."""
-KEPT = frozenset("HOME USER LOGNAME SHELL PATH LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME".split())  # noqa: SIM905
+KEPT = frozenset("HOME USER LOGNAME SHELL PATH LANGUAGE TZ TMPDIR XDG_CONFIG_HOME".split())  # noqa: SIM905
 KEYS = frozenset(
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY".split()  # noqa: SIM905
 )
@@ -43,22 +27,28 @@ VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 MAX_FILE_BYTES = 100_000
 
 
-def clean_environment(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
-    """The environment of a command that only reads."""
-    kept = {name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")}
-    safe = ":".join(entry for entry in env.get("PATH", "").split(":") if entry.startswith("/"))
-    kept["PATH"] = safe or "/usr/local/bin:/usr/bin:/bin"
-    return {**kept, **QUIET, "GIT_OPTIONAL_LOCKS": "0", **git_settings(needs)}
+def clean_environment(
+    env: Mapping[str, str], needs: Iterable[Requirement], folders: Sequence[str] = ()
+) -> dict[str, str]:
+    """The environment of a command that only reads. No program of these folders is found in it."""
+    kept = {name: value for name, value in env.items() if name in KEPT or is_plain_locale(name, value)}
+    kept["PATH"] = path_outside(env.get("PATH", ""), folders)
+    return {**kept, **SET_FOR_READING, **git_settings(needs)}
+
+
+def is_plain_locale(name: str, value: str) -> bool:
+    """Whether a variable sets the locale to one in which the shell reads a line as it was analysed."""
+    return (name == "LANG" or name.startswith("LC_")) and PLAIN_LOCALE.match(value) is not None
 
 
 def user_environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment of a command that was approved."""
-    return {**{name: value for name, value in env.items() if name not in KEYS}, **QUIET}
+    return {**{name: value for name, value in env.items() if name not in KEYS}, **SET_FOR_ALL}
 
 
 def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:
     """The `-c name=value` switches of an analysis, as variables for every git that the command starts."""
-    pairs = [pair for need in needs for pair in settings_of(need)]
+    pairs = [pair for need in needs for pair in need.settings]
     if not pairs:
         return {}
     found = {"GIT_CONFIG_COUNT": str(len(pairs))}
@@ -66,10 +56,6 @@ def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:
         name, _, value = pair.partition("=")
         found |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
     return found
-
-
-def settings_of(need: Requirement) -> tuple[str, ...]:
-    return tuple(word for flag, word in zip(need.switches, need.switches[1:], strict=False) if flag == "-c")
 
 
 def with_hook_exports(env: Mapping[str, str]) -> dict[str, str]:
@@ -99,3 +85,17 @@ def words_of(text: str) -> list[str]:
         return shlex.split(text, comments=True)
     except ValueError:
         return []  # an unclosed quote: not a plain export
+
+
+def project_folders(working_dirs: Iterable[str], home: str) -> tuple[str, ...]:
+    """The working folders whose programs are not the user's own. In the home folder they are."""
+    return tuple(folder for folder in working_dirs if not f"{home}/".startswith(f"{folder.rstrip('/')}/"))
+
+
+def own_program(names: Iterable[str], path: str, folders: Sequence[str]) -> str:
+    """The first of these programs that the search path finds in one of the folders; empty if none."""
+    for name in names:
+        found = find_program(name, path)
+        if found and lies_in(found, folders):
+            return found
+    return ""

@@ -9,40 +9,42 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from typing import NamedTuple
 
-from handrail.builtin.bash.environment import clean_environment, settings_of, with_hook_exports
+from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
+from handrail.builtin.bash.git_repositories import FOR_CHECKS, RepositoryCheck
 from handrail.builtin.services import ToolServices
-from handrail.files.paths import expand
-from handrail.processes.run import run
+from handrail.files.paths import match_files
 from handrail.shell.analysis import analyse
+from handrail.shell.effects import paths
 from handrail.shell.listing import origin
-from handrail.shell.model import LINKS_INSIDE, Analysis, CommandVerdict, PieceKind, Requirement, Segment, Word
+from handrail.shell.model import LINKS_INSIDE, PLAIN_NAMES, Analysis, CommandVerdict, Requirement, Segment, Word
+from handrail.shell.patterns import PathPattern, has_wildcard
 from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
 
-BY_ENVIRONMENT = frozenset(
-    "no-cdpath rg-config pager man-pager pip-version-check npm-update-check container-daemon".split()  # noqa: SIM905
-)
-"""Met by the clean environment: it sets no configuration, no pager and no remote daemon."""
+BY_ENVIRONMENT = {
+    "no-cdpath": ("CDPATH",),
+    "rg-config": ("RIPGREP_CONFIG_PATH",),
+    "pager": (),
+    "man-pager": (),
+    "pip-version-check": (),
+    "npm-update-check": (),
+    "container-daemon": ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINER_CONNECTION"),
+}
+"""Met by the clean environment, and by the user's own if none of these variables is set in it."""
 BY_DECISION = LINKS_INSIDE.name
 """Checked with every permission decision, for all files that the command walks through."""
-GIT = "git-"
-GIT_BY_ENVIRONMENT = frozenset({"--no-pager", "--no-optional-locks"})
-FORBIDDEN = {
-    "git-external-diff": re.compile(r"diff\.(?:external|.*\.command)\Z"),
-    "git-textconv": re.compile(r"diff\..*\.textconv\Z"),
-    "git-textconv-check": re.compile(r"diff\..*\.textconv\Z"),
-    "git-filters": re.compile(r"filter\..*\.(?:clean|smudge|process)\Z"),
-    "git-alias-whatchanged": re.compile(r"alias\.whatchanged\Z"),
-}
-"""Settings that the repository must not have. The user's own configuration is trusted."""
-OF_THE_REPOSITORY = frozenset({"local", "worktree"})
-NO_REPOSITORY = b"not a git repository"
-GIT_SECONDS = 10.0
-MAX_BYTES = 1 << 20
 MAX_NAMES = 20_000
 ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
+
+
+class Unmet(NamedTuple):
+    """A precondition that does not hold, of one command of a line."""
+
+    part: int
+    problem: str
+    of_git: bool = False
 
 
 class Preconditions:
@@ -53,122 +55,102 @@ class Preconditions:
 
     async def __call__(self, analysis: Analysis, cwd: str) -> tuple[str, ...]:
         """The preconditions that do not hold, in words. Empty = the command does what its analysis says."""
-        if analysis.verdict is not CommandVerdict.READ_ONLY:
-            return ()
-        problems: dict[str, None] = {}
-        for segment in analysis.segments:
-            problems |= dict.fromkeys(self._own_programs(segment))
-            for need in segment.requires:
-                if need.name == "plain-names":
-                    problems |= dict.fromkeys(await asyncio.to_thread(odd_names, segment, cwd))
-                elif need.name not in BY_ENVIRONMENT and need.name != BY_DECISION and not need.name.startswith(GIT):
-                    problems[need.check] = None
-        for folder, needs in git_folders(analysis, cwd).items():
-            problems |= dict.fromkeys(await self._git(folder, needs))
-        return tuple(problems)
+        return tuple(dict.fromkeys(unmet.problem for unmet in await self._unmet(analysis, cwd)))
 
     async def check(self, text: str, cwd: str) -> Check:
-        """The check of a command line that would run because it only reads."""
-        unmet = await self(analyse(text), cwd)
-        return Check(Asks.ASK, f"it would only read, but {'; '.join(unmet)}") if unmet else NO_OPINION
+        """The check of the commands in a line that would run because they only read."""
+        analysis = analyse(text)
+        unmet = await self._unmet(analysis, cwd)
+        if not unmet:
+            return NO_OPINION
+        what = "it would only read" if analysis.verdict is CommandVerdict.READ_ONLY else "a part of it would only read"
+        return Check(
+            Asks.ASK,
+            f"{what}, but {'; '.join(dict.fromkeys(each.problem for each in unmet))}",
+            parts=tuple(dict.fromkeys(each.part for each in unmet)),
+            despite_rules=any(each.of_git for each in unmet),
+        )
 
-    def _own_programs(self, segment: Segment) -> list[str]:
+    async def _unmet(self, analysis: Analysis, cwd: str) -> list[Unmet]:
+        given = with_hook_exports(self._services.env)
+        found: list[Unmet] = []
+        repositories: dict[tuple[str | None, tuple[Requirement, ...]], list[str]] = {}
+        needs = git_needs(analysis)
+        for part, segment in reading(analysis):
+            problems = self._own_programs(segment, given, clean=analysis.runs_clean)
+            for need in segment.requires:
+                problems += await self._problems(need, segment, cwd, {} if analysis.runs_clean else given)
+            found += [Unmet(part, problem) for problem in problems]
+            for folder in segment.cwds if any(need.of_git for need in segment.requires) else ():
+                where = folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
+                if (where, needs) not in repositories:
+                    repositories[where, needs] = await self._repository(where, needs, strict=not analysis.runs_clean)
+                found += [Unmet(part, problem, of_git=True) for problem in repositories[where, needs]]
+        return found
+
+    async def _problems(self, need: Requirement, segment: Segment, cwd: str, given: Mapping[str, str]) -> list[str]:
+        """Why a precondition does not hold in an environment with these variables of the user."""
+        if need.name == PLAIN_NAMES.name:
+            return await asyncio.to_thread(odd_names, segment, cwd, self._services.home)
+        if need.name in BY_ENVIRONMENT:
+            wrong = [name for name in BY_ENVIRONMENT[need.name] if name in given]
+            return [f"{name} is set, and the line does more than read" for name in wrong]
+        return [] if need.name == BY_DECISION or need.of_git else [need.check]
+
+    def _own_programs(self, segment: Segment, given: Mapping[str, str], *, clean: bool) -> list[str]:
         """Names a program that the search path finds in the project, unless the user works in the home folder."""
-        home = self._services.home
-        inside = tuple(f"{top}/" for top in self._services.working_dirs() if not f"{home}/".startswith(f"{top}/"))
-        entries = clean_environment(with_hook_exports(self._services.env), ())["PATH"].split(":")
-        for name in segment.names:
-            found = next((path for entry in entries if os.access(path := os.path.join(entry, name), os.X_OK)), "")  # noqa: PTH118
-            if found and os.path.realpath(found).startswith(inside):
-                return [f"{name} is a program of the project itself: {found}"]
-        return []
+        path, folders = given.get("PATH", ""), project_folders(self._services.working_dirs(), self._services.home)
+        if found := own_program(segment.names, path, folders):
+            return [f"{segment.name} is a program of the project itself: {found}"]
+        relative = [] if clean or not segment.argv else [each for each in path.split(":") if not each.startswith("/")]
+        return [f"PATH has the relative folder {relative[0]!r}, and the line does more than read"] if relative else []
 
-    async def _git(self, folder: str | None, needs: tuple[Requirement, ...]) -> list[str]:
+    async def _repository(self, folder: str | None, needs: tuple[Requirement, ...], *, strict: bool) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        env = {**clean_environment(with_hook_exports(self._services.env), needs), "LC_ALL": "C"}
-        try:
-            listed, top = await asyncio.gather(
-                _run_git(("config", "--list", "-z", "--show-scope"), folder, env),
-                _run_git(("rev-parse", "--show-toplevel"), folder, env),
-            )
-        except OSError:
-            return []  # there is no git, or no folder: nothing can run there
-        if top[0] and NO_REPOSITORY in top[2]:
-            return []
-        if listed[0] or top[0]:
-            said = (listed[2] or top[2]).decode(errors="replace").strip()
-            return [f"git does not work here as it should: {said}"]
-        problems = [] if self._in_workspace(top[1]) else ["the top of the working tree lies outside the workspace"]
-        return problems + config_problems(read_config(listed[1]), needs)
-
-    def _in_workspace(self, top: bytes) -> bool:
-        real = os.path.realpath(os.fsdecode(top).removesuffix("\n"))
-        return any(real == folder or real.startswith(f"{folder}/") for folder in self._services.working_dirs())
+        given, roots = with_hook_exports(self._services.env), self._services.working_dirs()
+        wanted = dict.fromkeys((*needs, *FOR_CHECKS))
+        env = {**clean_environment(given, wanted, project_folders(roots, self._services.home)), "LC_ALL": "C"}
+        return await RepositoryCheck(roots, env, needs, strict=strict).problems(folder)
 
 
-async def _run_git(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:
-    ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
-    return (ended.code or int(ended.cut)), ended.stdout, ended.stderr
+def reading(analysis: Analysis) -> list[tuple[int, Segment]]:
+    """The commands of a line that need no rule because they only read, each with its place."""
+    if analysis.problems:
+        return []
+    found = enumerate(analysis.segments)
+    return [(at, each) for at, each in found if each.verdict is CommandVerdict.READ_ONLY or each.only_redirects]
 
 
-def git_folders(analysis: Analysis, cwd: str) -> dict[str | None, tuple[Requirement, ...]]:
-    """The folders where git would work, with all preconditions of the line, since its settings are shared."""
-    needs = tuple(need for need in analysis.requires if need.name.startswith(GIT))
-    folders = [
-        folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
-        for segment in analysis.segments
-        if any(need.name.startswith(GIT) for need in segment.requires)
-        for folder in segment.cwds
-    ]
-    return dict.fromkeys(folders, needs)
+def git_needs(analysis: Analysis) -> tuple[Requirement, ...]:
+    """All preconditions about repositories, since the settings of git are shared by the line."""
+    needs = [need for _, segment in reading(analysis) for need in segment.requires if need.of_git]
+    return tuple(dict.fromkeys(needs))
 
 
-def read_config(listing: bytes) -> list[tuple[str, str, str]]:
-    """(scope, name, value) of each setting; names in the case that git gives them."""
-    words = listing.decode("utf-8", "replace").split("\0")
-    pairs = zip(words[::2], words[1::2], strict=False)
-    return [(scope, *entry.partition("\n")[::2]) for scope, entry in pairs]
-
-
-def config_problems(settings: list[tuple[str, str, str]], needs: tuple[Requirement, ...]) -> list[str]:
-    """The settings of a repository that make running git there unsafe."""
-    ours = {(name.lower(), value) for scope, name, value in settings if scope == "command"}
-    problems: list[str] = []
-    for need in needs:
-        wanted = settings_of(need)
-        if any((pair.partition("=")[0].lower(), pair.partition("=")[2]) not in ours for pair in wanted):
-            problems.append("git is too old to be given settings by its environment")
-            break
-        bare = set(need.switches) - {"-c", *wanted} - GIT_BY_ENVIRONMENT
-        forbidden = FORBIDDEN.get(need.name)
-        if forbidden is None and bare:
-            problems.append(need.check)
-        elif forbidden is not None:
-            found = (
-                name for scope, name, _ in settings if scope in OF_THE_REPOSITORY and forbidden.match(name.lower())
-            )
-            problems += [f"the repository's configuration sets {name}, which runs a program" for name in found]
-    return list(dict.fromkeys(problems))
-
-
-def odd_names(segment: Segment, cwd: str) -> list[str]:
+def odd_names(segment: Segment, cwd: str, home: str) -> list[str]:
     """File names that a command could take for an option or several words."""
     for folder in segment.cwds:
         if folder is None:
             return ["it is not known which file names it would be given"]
         base = os.path.join(cwd, folder)  # noqa: PTH118
         for word in (*segment.reads, *(origin(segment).reads if segment.fed_by else ())):
-            if problem := odd_name_of(word, base, below=segment.fed_by is not None):
+            if problem := odd_name_of(word, base, home, below=segment.fed_by is not None):
                 return [problem]
     return []
 
 
-def odd_name_of(word: Word, base: str, *, below: bool) -> str:
-    if any(piece.kind is PieceKind.GLOB for piece in word.pieces):
-        names = [Path(place.absolute).name for place in expand(str(word), base)]
-        odd = next((name for name in names if ODD_NAME.search(name)), None)
-        return f"the file name {odd!r} could be taken for something else" if odd is not None else ""
+def odd_name_of(word: Word, base: str, home: str, *, below: bool) -> str:
+    if has_wildcard(word):
+        for path in paths(word, base, home):
+            found = match_files(path.parts, base) if isinstance(path, PathPattern) else ()
+            if path is None or found is None:
+                return f"which files {word} means is not known"
+            names = [name.rpartition("/")[2] for name in found]
+            odd = next(filter(ODD_NAME.search, names), None)
+            if odd is not None:
+                return f"the file name {odd!r} could be taken for something else"
+        return ""
     top = word.literal
     if not below or top is None:
         return ""

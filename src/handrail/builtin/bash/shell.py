@@ -1,12 +1,18 @@
 """Prepares a command line for the shell: program, folder, environment and sandbox."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from handrail.builtin.bash.environment import clean_environment, user_environment, with_hook_exports
+from handrail.builtin.bash.environment import (
+    clean_environment,
+    own_program,
+    project_folders,
+    user_environment,
+    with_hook_exports,
+)
 from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing
@@ -64,11 +70,18 @@ class Shell:
         if not self.program:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
         analysis = self.analyse(text)
-        given = with_hook_exports(self._services.env)
-        env = clean_environment(given, analysis.requires) if only_reads(analysis) else user_environment(given)
+        env = self._environment(analysis, with_hook_exports(self._services.env))
         fds = () if report is None else (report,)
         command = ProcessSpec(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
         return wrap_in_sandbox(command, self._services.sandbox if inside else None)
+
+    def _environment(self, analysis: Analysis, given: Mapping[str, str]) -> dict[str, str]:
+        """The clean environment; the user's own for what was approved, also for programs of the project."""
+        folders = project_folders(self._services.working_dirs(), self._services.home)
+        names = [name for segment in analysis.segments for name in segment.names]
+        if not analysis.runs_clean or own_program(names, given.get("PATH", ""), folders):
+            return user_environment(given)
+        return clean_environment(given, analysis.requires, folders)
 
     def start_folder(self, cwd: Path) -> Path:
         """The start folder: the working folder, or the project if that is configured or the folder is gone."""

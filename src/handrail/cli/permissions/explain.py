@@ -13,7 +13,7 @@ from handrail.cli.terminal import Screen
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
 from handrail.permissions.decide import case_of, decide_case
-from handrail.permissions.layers import LAYERS, outcome, winner
+from handrail.permissions.layers import CLEAN, LAYERS, outcome, winner
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
@@ -124,7 +124,7 @@ def segments(case: Case) -> Iterator[dict[str, Any]]:
         yield {
             "command": part.shown,
             "read_only": part.read_only,
-            "why": part.why or blocked,
+            "why": part.why or blocked or (f"only where {CLEAN}" if part.conditional and not case.free[at] else ""),
             "needs_rule": not case.free[at],
         }
     for problem in case.analysis.problems if case.analysis else ():

@@ -1,5 +1,5 @@
 """
-Which recording answers a request, and what differs though it is not compared.
+Which recording answers a request, and what differs though it is not comparable.
 
     exact           everything must be equal
     conversation    the model and all that was said must be; the system prompt, the tools and the options need not
@@ -34,7 +34,7 @@ def check_match(match: str) -> Match:
     return cast("Match", match)
 
 
-def compared(request: Canonical, match: Match) -> dict[str, Any]:
+def comparable(request: Canonical, match: Match) -> dict[str, Any]:
     """The part of a request that must be equal, as a JSON value."""
     if match == "exact":
         return {"api": request.api, **request.head, "messages": list(request.messages)}
@@ -48,7 +48,7 @@ def compared(request: Canonical, match: Match) -> dict[str, Any]:
 
 def match_key(request: Canonical, match: Match) -> str:
     """Equal for requests that one recording answers."""
-    return digest(compared(request, match))
+    return digest(comparable(request, match))
 
 
 def likeness(recorded: Canonical, asked: Canonical) -> tuple[bool, bool, int]:
@@ -71,7 +71,7 @@ def changes(recorded: Canonical, asked: Canonical) -> list[str]:
             found.append(f"{name} ({_short(before)}, now {_short(now)})")
     if [*_notes(recorded)] != [*_notes(asked)]:
         found.append("the list of tools and agents that can be had")
-    said, saying = (compared(each, "conversation")["messages"] for each in (recorded, asked))
+    said, saying = (comparable(each, "conversation")["messages"] for each in (recorded, asked))
     if said != saying and match_key(recorded, "loose") == match_key(asked, "loose"):
         found += _result_changes(recorded, asked)
     return found
@@ -156,7 +156,7 @@ def _loose_blocks(blocks: Iterable[Any]) -> list[Any]:
 
 
 def _with_content(message: Any, keep: Any) -> Any:
-    """The message with only the blocks to be compared; None if none is left of them."""
+    """The message with only the blocks to be comparable; None if none is left of them."""
     blocks = _blocks(message)
     if not blocks:
         return message

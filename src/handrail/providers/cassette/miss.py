@@ -5,7 +5,7 @@ from collections.abc import Collection
 from difflib import unified_diff
 
 from handrail.providers.cassette.canonical import Canonical
-from handrail.providers.cassette.match import Match, compared, match_key
+from handrail.providers.cassette.match import Match, comparable, match_key
 from handrail.providers.cassette.tape import Cassette, Recording
 
 MAX_LINES = 60
@@ -42,7 +42,7 @@ def _next_move(near: Recording, asked: Canonical, match: Match) -> str:
 
 
 def difference(recorded: Canonical, asked: Canonical, match: Match = "exact") -> str:
-    """A readable diff of what is compared of two requests, bounded."""
+    """A readable diff of what is comparable of two requests, bounded."""
     sides = (_lines(recorded, match), _lines(asked, match))
     diff = [*unified_diff(*sides, "recorded", "asked for now", n=2, lineterm="")][2:]
     shown = [line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}..." for line in diff[:MAX_LINES]]
@@ -57,6 +57,6 @@ def _likeness(asked: Canonical, recorded: Canonical) -> tuple[int, int, int]:
 
 
 def _lines(request: Canonical, match: Match) -> list[str]:
-    lines = json.dumps(compared(request, match), indent=1, ensure_ascii=False).split("\n")
-    # a text of many lines is compared line by line
+    lines = json.dumps(comparable(request, match), indent=1, ensure_ascii=False).split("\n")
+    # a text of many lines is comparable line by line
     return [part for line in lines for part in line.replace("\\n", "\\n\n").split("\n")]

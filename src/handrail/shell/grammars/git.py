@@ -4,6 +4,7 @@ import re
 
 from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Piece, PieceKind, Word, literal_word
+from handrail.shell.tables.git.preconditions import RELIED_ON
 
 # Pretty formats of git (git-log(1), PRETTY FORMATS): built-in names and format strings of known placeholders.
 #
@@ -128,10 +129,9 @@ SETTINGS = {
     r"core\.abbrev": WORD,
     r"(column|advice)\.[a-z]+": WORD,
     r"diff\.(noprefix|mnemonicprefix|renames|renamelimit|algorithm|context|interhunkcontext|colormoved|wserrorhighlight"
-    r"|indentheuristic|suppressblankempty|dirstat|autorefreshindex|statgraphwidth|relative)": WORD,
+    r"|indentheuristic|suppressblankempty|dirstat|statgraphwidth|relative)": WORD,
     r"log\.(date|decorate|abbrevcommit|follow|mailmap|showroot)": r"[A-Za-z0-9:%_. -]*",
-    r"(log\.showsignature|core\.fsmonitor|core\.untrackedcache|core\.usebuiltinfsmonitor)": "(false|no|off|0|)",
-    r"log\.diffmerges": "(off|none|first-parent|separate|combined|dense-combined)",
+    r"(log\.showsignature|core\.untrackedcache|core\.usebuiltinfsmonitor)": "(false|no|off|0|)",
     r"status\.(?!submodulesummary)[a-z]+": WORD,
     r"i18n\.logoutputencoding": WORD,
     r"grep\.(linenumber|column|patterntype|extendedregexp|fullname|threads)": WORD,
@@ -139,15 +139,9 @@ SETTINGS = {
     # Switching helpers off
     r"core\.pager": "(cat|)",
     r"pager\.[a-z-]+": "(false|no|off|0|cat)",
-    r"core\.hookspath": "/dev/null",
     r"diff\.external": "",
-    r"diff\.submodule": "short",
-    r"status\.submodulesummary": "(false|no|off|0)",
-    r"safe\.barerepository": "explicit",
     r"gc\.auto": "0",
     r"maintenance\.auto": "(false|0)",
-    r"protocol\.([a-z]+\.)?allow": "never",
-    r"gpg\.((openpgp|x509|ssh)\.)?program": "false",
     r"credential\.helper": "",
 }
 HARMLESS = re.compile("|".join(f"(?:{name}={value})" for name, value in SETTINGS.items()))
@@ -155,7 +149,9 @@ HARMLESS = re.compile("|".join(f"(?:{name}={value})" for name, value in SETTINGS
 
 def setting(text: str) -> tuple[Effect, ...]:
     name, equals, value = text.partition("=")  # without "=" the setting is true
-    if not HARMLESS.fullmatch(f"{name.lower()}{equals}{value}"):
+    if RELIED_ON.get(name.lower()) == value and equals:
+        return ()
+    if name.lower() in RELIED_ON or not HARMLESS.fullmatch(f"{name.lower()}{equals}{value}"):
         raise UnclearError(f"the setting {name!r} may make git run or read something else")
     return ()
 

@@ -38,6 +38,8 @@ SOURCES = {
 }
 
 
+CLEARS = "takes away the environment that keeps programs from running others"
+
 SH = Command(
     # Without -c the program comes from a file or standard input. -l and -i read start-up files.
     flags="-c -e -u",
@@ -92,13 +94,13 @@ HARMLESS: dict[str, Command] = {
     "builtin": WRAPPER,
     "exec": WRAPPER._replace(
         # Alone it opens and closes descriptors of this shell. A program may do other things under another name.
-        flags="-c",
         values={"-a": STATE},
-        never={"-l": "runs a program under another name"},
+        never={"-l": "runs a program under another name", "-c": CLEARS},
         alone={STATE: "changes where this shell reads and writes"},
     ),
     "env": WRAPPER._replace(
-        flags="-i --ignore-environment -0 --null",
+        flags="-0 --null",
+        never={"-i --ignore-environment": CLEARS},
         values={"-u --unset": STATE, "-C --chdir": READ, "-S --split-string": EVAL},
         assigns=True,
         moves="-C --chdir",

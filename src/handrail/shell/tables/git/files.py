@@ -1,7 +1,7 @@
 """Sub-commands of git that show files of the working tree, the index and the object store."""
 
 from handrail.shell.tables.format import LOOK, READ, REMOVE, STATE, TEXT, Command, Unless
-from handrail.shell.tables.git.preconditions import FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
+from handrail.shell.tables.git.preconditions import ENTERED, FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
 
 SUBCOMMANDS: dict[str, Command] = {
     "status": Command(
@@ -22,7 +22,7 @@ SUBCOMMANDS: dict[str, Command] = {
         default=".",
         lists_paths=True,
         ends_names_with_nul="-z",
-        requires=(FSMONITOR, FILTERS),
+        requires=(FSMONITOR, FILTERS, ENTERED),
     ),
     "ls-tree": Command(
         flags="-d -r -t -z -l --long --name-only --name-status --object-only --full-name --full-tree",
@@ -52,7 +52,7 @@ SUBCOMMANDS: dict[str, Command] = {
         rest=READ,
         default=".",
         recurses="--untracked --no-exclude-standard",
-        requires=(FSMONITOR,),
+        requires=(FSMONITOR, ENTERED),
     ),
     "cat-file": Command(
         flags="-e -p -t -s --allow-unknown-type --use-mailmap --mailmap --no-mailmap --no-use-mailmap "

@@ -106,12 +106,12 @@ SUBCOMMANDS: dict[str, Command] = {
     "diff-index": DIFF._replace(
         flags=f"{DIFF_FLAGS} --cached --merge-base -m",
         never=DIFF_NEVER,
-        requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
+        requires=(*needs.OF_FILES, needs.EXTERNAL_DIFF, needs.TEXTCONV),
     ),
     "diff-files": DIFF._replace(
         flags=f"{DIFF_FLAGS} -0 -1 -2 -3 --base --ours --theirs -q -c --cc",
         never=DIFF_NEVER,
-        requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
+        requires=(*needs.OF_FILES, needs.EXTERNAL_DIFF, needs.TEXTCONV),
     ),
     "range-diff": DIFF._replace(
         # It runs git log by itself, and does not hand --no-textconv on.
@@ -168,7 +168,7 @@ SUBCOMMANDS: dict[str, Command] = {
         values={"--candidates --match --exclude": TEXT},
         optional={"--abbrev --dirty --broken": TEXT},
         rest=TEXT,
-        requires=(needs.FSMONITOR, needs.FILTERS, needs.HOOKS),
+        requires=(needs.FSMONITOR, needs.FILTERS, needs.HOOKS, needs.ENTERED),
     ),
     "name-rev": Command(
         flags="--name-only --tags --all --undefined --no-undefined --always --stdin --annotate-stdin",

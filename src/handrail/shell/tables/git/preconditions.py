@@ -78,8 +78,18 @@ SUBMODULES = Requirement(
     "neither diff.submodule nor status.submoduleSummary asks for what changed inside a submodule",
     settings("diff.submodule=short", "status.submoduleSummary=false"),
 )
+# There git runs without the switches given here, so the configuration has to be looked at.
+ENTERED = Requirement("git-entered", "no repository inside that git enters names a program to run")
 # From git 2.52 on an alias goes before this deprecated command.
 NO_ALIAS = Requirement("git-alias-whatchanged", "no alias.whatchanged is configured")
 
 IN_LOG = (EXTERNAL_DIFF, TEXTCONV, SIGNATURES, MERGE_DRIVERS, SUBMODULES)
-OF_FILES = (FSMONITOR, FILTERS, LOCKS, SUBMODULES)
+OF_FILES = (FSMONITOR, FILTERS, LOCKS, SUBMODULES, ENTERED)
+
+RELIED_ON = {
+    name.lower(): value
+    for need in tuple(globals().values())
+    if isinstance(need, Requirement)
+    for name, _, value in (pair.partition("=") for pair in need.settings)
+}
+"""Settings that some command relies on. A line may give them no other value."""

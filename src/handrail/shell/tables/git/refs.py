@@ -1,7 +1,7 @@
 """Sub-commands of git that list branches, tags, remotes, settings and other names."""
 
 from handrail.shell.tables.format import LOOK, NETWORK, READ, REMOVE, STATE, TEXT, Command, Grammar, Unless
-from handrail.shell.tables.git.preconditions import FILTERS, FSMONITOR, SIGNATURES
+from handrail.shell.tables.git.preconditions import ENTERED, FILTERS, FSMONITOR, SIGNATURES
 
 ATOMS = Grammar("git.ref_format")
 LISTS = "-l --list --contains --no-contains --merged --no-merged --points-at"
@@ -127,8 +127,8 @@ SUBCOMMANDS: dict[str, Command] = {
     ),
     "submodule": Command(
         subcommands={
-            "*": Command(flags="--quiet --cached", requires=(FSMONITOR, FILTERS)),
-            "status": Command(flags="--quiet --cached --recursive", rest=READ, requires=(FSMONITOR, FILTERS)),
+            "*": Command(flags="--quiet --cached", requires=(FSMONITOR, FILTERS, ENTERED)),
+            "status": Command(flags="--quiet --cached --recursive", rest=READ, requires=(FSMONITOR, FILTERS, ENTERED)),
         }
     ),
     "sparse-checkout": Command(subcommands={"list": Command()}),
