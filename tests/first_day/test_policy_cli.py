@@ -203,6 +203,55 @@ REPORTS = (
 )
 
 
+STEERING = "\x1b[2J\x1b]0;owned\x07\x9b5m\u202e\r"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder in which every name and value tries to steer the terminal."""
+    folder = tmp_path / f"project{STEERING}"
+    (folder / ".claude" / "commands").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    (folder / ".claude" / "commands" / "go.md").write_text(
+        f"---\nallowed-tools: Bash(x{STEERING})\n---\n!`x{STEERING}`"
+    )
+    hook = {"matcher": f"Bash{STEERING}", "hooks": [{"type": "command", "command": f"./guard{STEERING}"}]}
+    settings = {
+        "model": f"model{STEERING}",
+        "permissions": {"allow": [f"Bash(x{STEERING} *)"], "deny": [f"Ba{STEERING}sh(", f"Read(a{STEERING})"]},
+        "env": {f"A{STEERING}": f"b{STEERING}"},
+        "hooks": {"PreToolUse": [hook], f"No{STEERING}": []},
+    }
+    (folder / ".claude" / "settings.json").write_text(json.dumps(settings))
+    servers = {f"a{STEERING}": {"command": f"b{STEERING}", "env": {f"C{STEERING}": STEERING}}}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    handrail("call", "Bash", json.dumps({"command": f"touch {STEERING}"}), cwd=folder, environment=home(folder))
+    return folder
+
+
+def test_no_folder_steers_the_terminal_of_the_person_who_looks_at_it(hostile: Path) -> None:
+    steered: list[tuple[Sequence[str], str]] = []
+    for words in (
+        *REPORTS,
+        ["trust", "--show", "--json"],
+        ["trust", "--yes"],
+        ["trust", "--list"],
+        ["config", "get", "model"],
+        ["config", "list", "--show-source"],
+        ["config", "list", "--json"],
+        ["permissions", "explain", f"Bash(touch {STEERING})"],
+        ["permissions", "lint"],
+        ["audit", "--json"],
+        ["audit", "--by", "rule"],
+        ["audit", "why", "call"],
+        ["call", "Read", json.dumps({"file_path": f"a{STEERING}"})],
+    ):
+        shown = COLOUR.sub("", in_terminal(hostile, words, columns=100)[1])
+        steered += [(words, shown) for char in STEERING if not char.isprintable() and char in shown]
+
+    assert steered == []
+
+
 @pytest.mark.parametrize("columns", [60, 200])
 def test_reports_fit_the_terminal_and_colour_is_left_out_where_it_is_not_wanted(project: Path, columns: int) -> None:
     handrail("call", "Bash", '{"command": "touch a file with a long name"}', cwd=project, environment=home(project))

@@ -23,6 +23,7 @@ from handrail.cli.audit_log import (
 )
 from handrail.cli.permission_flags import warn
 from handrail.cli.terminal import Screen
+from handrail.conversation.plain import plain_json
 from handrail.dispatch.approval.gate import NO_ANSWERER
 from handrail.errors import HandrailError
 from handrail.session.state_folder import state_folder
@@ -53,7 +54,7 @@ def run(chosen: argparse.Namespace) -> int:
         show_groups(chosen, calls)
     elif chosen.json:
         for call in calls:
-            print(json.dumps(call.as_json(), ensure_ascii=False))
+            print(plain_json(call.as_json()))
     else:
         print("\n".join(listing(calls, chosen.limit, Screen(sys.stdout))))
     return 0
@@ -129,7 +130,7 @@ def show_groups(chosen: argparse.Namespace, calls: Sequence[AuditedCall]) -> Non
     ordered = sorted(groups.items(), key=lambda each: (-each[1].total(), each[0]))
     if chosen.json:
         for name, counts in ordered:
-            print(json.dumps({chosen.by: name, **{kind: counts[kind] for kind in KINDS}}, ensure_ascii=False))
+            print(plain_json({chosen.by: name, **{kind: counts[kind] for kind in KINDS}}))
         return
     rows = [(*KINDS, chosen.by), *((*(str(counts[kind]) for kind in KINDS), name) for name, counts in ordered)]
     print("\n".join(Screen(sys.stdout).table(rows, indent="")))
@@ -148,7 +149,7 @@ def explain_call(chosen: argparse.Namespace, calls: tuple[AuditedCall, ...]) -> 
         warn(f"{len(found)} calls have this id; this is the newest. Name one of a session with SESSION/CALL.")
     call = found[-1]
     if chosen.json:
-        print(json.dumps(call.line, ensure_ascii=False))
+        print(plain_json(call.line))
         return 0
     screen = Screen(sys.stdout)
     print("\n".join(screen.paint_word(line) for line in why(call, screen)))

@@ -20,7 +20,7 @@ from handrail.config.rewrite import remove_key, set_value
 from handrail.config.schema import build_schema
 from handrail.config.snapshot import Layer, Settings
 from handrail.config.write import edit
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SettingsError
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.session.state_folder import state_folder
@@ -49,9 +49,9 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.show_source:
         rows = [{"key": key, "value": value, "source": source} for key, value, source in origins(settings, path)]
         lines = [f"{r['key']} = {json.dumps(r['value'], ensure_ascii=False)}  ({r['source']})" for r in rows]
-        print(json.dumps(rows, ensure_ascii=False) if chosen.json else plain("\n".join(lines)))
+        print(plain_json(rows) if chosen.json else plain("\n".join(lines)))
     else:
-        print(json.dumps(value, ensure_ascii=False, indent=None if chosen.json else 2))
+        print(plain_json(value, indent=None if chosen.json else 2))
     return 0
 
 

@@ -1,7 +1,6 @@
 """`handrail trust`: show what a folder brings, trust it after a yes, or stop trusting it."""
 
 import argparse
-import json
 import os
 import sys
 import termios
@@ -18,6 +17,7 @@ from handrail.config.needs_trust import TrustItem, files_named, fingerprint, sta
 from handrail.config.places import places_for
 from handrail.config.snapshot import Settings
 from handrail.config.trust import Trust, TrustChange, TrustRecord, TrustStore, changes_since, covers, records_for
+from handrail.conversation.plain import plain_json
 from handrail.errors import SettingsError
 from handrail.session.state_folder import state_folder
 
@@ -183,7 +183,7 @@ def ask(question: str) -> bool:
 def say(chosen: argparse.Namespace, data: Any, lines: list[str]) -> None:
     """Print the same content for programs or for people."""
     if chosen.json:
-        print(json.dumps(data, ensure_ascii=False))
+        print(plain_json(data))
         return
     screen = Screen(sys.stdout)
     first, *rest = lines
