@@ -189,6 +189,30 @@ def test_what_a_trusted_folder_says_of_its_servers_approves_none_of_a_folder_ins
     assert [*nested.gather().servers] == []  # a refusal counts from everywhere
 
 
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        pytest.param(".claude/commands/go.md", f"{ROOT}/docs/commands/go.md", id="a file"),
+        pytest.param(".claude", f"{ROOT}/docs", id="the folder of a program"),
+    ],
+)
+def test_a_link_in_a_folder_that_is_not_trusted_does_not_make_its_command_one_of_the_root(
+    link: str, target: str, nested: World
+) -> None:
+    near, root = nested.root / NEAR, str(nested.root / ROOT)
+    nested.write(f"{ROOT}/.claude/settings.json", {"permissions": {"allow": ["Bash(make)"]}})
+    nested.trust()
+    nested.write(f"{ROOT}/docs/commands/go.md", "!`evil`")
+    (near / link).parent.mkdir(parents=True, exist_ok=True)
+    (near / link).symlink_to(nested.root / target)
+
+    found = nested.gather()
+
+    assert [(item.folder, item.value) for item in found.ignored] == [(str(near), ["evil"])]
+    assert found.trust_by_folder[root] == "trusted"
+
+
 def test_a_folder_that_the_root_adds_is_relative_to_the_root(nested: World) -> None:
     (nested.root / ROOT / "shared").mkdir()
     nested.write(f"{ROOT}/.claude/settings.json", {"permissions": {"additionalDirectories": ["shared"]}})

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.shown_values import leaves, show_value, visible
+from handrail.extensions.places import FAMILIES
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -107,9 +108,10 @@ def _filled(value: object, file: str) -> object:
 
 
 def folder_of(file: str, folders: Sequence[str]) -> str:
-    """The folder whose trust a file needs: the nearest that holds it, or else the working folder."""
-    real = os.path.realpath(file)
-    return next((folder for folder in folders if real.startswith(folder.rstrip("/") + "/")), folders[0])
+    """The folder whose trust a command's file needs: the one it is found in, wherever a link there leads."""
+    holder = next((path.parent for path in Path(file).parents if path.name in FAMILIES), None)
+    real = os.path.realpath(holder) if holder is not None else ""
+    return real if real in folders else folders[0]
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:
