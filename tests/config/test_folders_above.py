@@ -12,6 +12,7 @@ from handrail.config.places import folders_above, places_for
 from handrail.config.trust import TrustStore
 from handrail.extensions.places import config_folders
 from handrail.permissions.rules import Behaviour
+from handrail.session.model_options import credential
 from handrail.session.session_settings import SessionSettings
 from tests.config.world import World
 
@@ -211,6 +212,18 @@ def test_a_link_in_a_folder_that_is_not_trusted_does_not_make_its_command_one_of
 
     assert [(item.folder, item.value) for item in found.ignored] == [(str(near), ["evil"])]
     assert found.trust_by_folder[root] == "trusted"
+
+
+@pytest.mark.proves("R9")
+def test_the_key_helper_of_the_root_runs_in_the_root(nested: World) -> None:
+    for folder, word in ((ROOT, "root"), (NEAR, "near")):
+        helper = nested.write(f"{folder}/key.sh", f"#!/bin/sh\ntouch {nested.root}/{word}\necho {word}\n")
+        helper.chmod(0o755)
+    nested.write(f"{ROOT}/.claude/settings.json", {"apiKeyHelper": "./key.sh"})
+    nested.trust()
+
+    assert credential(nested.load()) == "root"
+    assert not (nested.root / "near").exists()
 
 
 def test_a_folder_that_the_root_adds_is_relative_to_the_root(nested: World) -> None:
