@@ -12,6 +12,7 @@ from handrail.config.places import folders_above, places_for
 from handrail.config.trust import TrustStore
 from handrail.extensions.places import config_folders
 from handrail.permissions.rules import Behaviour
+from handrail.processes.sandbox.settings import Filesystem, read_settings
 from handrail.session.model_options import credential
 from handrail.session.session_settings import SessionSettings
 from tests.config.world import World
@@ -232,6 +233,21 @@ def test_a_folder_that_the_root_adds_is_relative_to_the_root(nested: World) -> N
     nested.trust()
 
     assert nested.load().folders == (nested.places.cwd, str(nested.root / ROOT / "shared"))
+
+
+def test_paths_of_the_root_for_the_sandbox_are_relative_to_the_root(nested: World) -> None:
+    root = nested.root / ROOT
+    files = {"denyRead": ["secrets", "./keys/**", "~/notes", "/srv"], "allowWrite": ["build"]}
+    nested.write(f"{ROOT}/.claude/settings.json", {"sandbox": {"filesystem": files}})
+    nested.write(f"{NEAR}/.claude/settings.json", {"sandbox": {"filesystem": {"denyRead": ["own"]}}})
+
+    def read() -> Filesystem:
+        return read_settings(nested.load().sandbox, folder=nested.places.cwd, home="/home/me").filesystem
+
+    denied = (f"{nested.places.cwd}/own", f"{root}/secrets", f"{root}/keys", "/home/me/notes", "/srv")
+    assert read() == Filesystem(deny_read=denied)
+    nested.trust()
+    assert read() == Filesystem(deny_read=denied, allow_write=(f"{root}/build",))
 
 
 def test_a_changed_file_of_the_root_counts_in_a_running_session(nested: World) -> None:
