@@ -362,6 +362,57 @@ def test_nothing_is_executed(project: Path, capsys: pytest.CaptureFixture[str]) 
     assert not (project / "ran").exists()
 
 
+# conditions
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    """A project whose own configuration makes plain `git status` run a program, which leaves a marker."""
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "config", "filter.x.clean", "touch ran; cat"], cwd=project, check=True)
+    (project / ".gitattributes").write_text("* filter=x\n")
+    return project
+
+
+UNMET = "the repository's configuration sets filter.x.clean, which runs a program"
+
+
+@pytest.mark.proves("X19")
+def test_all_three_judge_the_conditions_of_a_call_and_name_the_unmet_one(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(repository / "state"))
+    session_in(repository / "state", repository, "mine", "git status")
+    file = examples(repository, bash("git status", "ask"))
+
+    called = json.loads(called_json(capsys, "Bash", {"command": "git status"}))
+    explained_call = explained(capsys, "Bash(git status)")
+    tested = json.loads(printed(capsys, "test", "--json", file)[1])
+    [simulated] = json.loads(printed(capsys, "simulate", "--session", "mine", "--json")[1])["changed"]
+
+    assert called["status"] == "denied"
+    assert not (repository / "ran").exists()
+    assert (explained_call["decision"], tested["decision"], simulated["after"]) == ("ask", "ask", "ask")
+    for reason in (explained_call["reason"], tested["reason"], simulated["reason"]):
+        assert UNMET in reason
+
+
+def test_an_example_in_another_folder_is_judged_by_the_repository_there(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = repository / "plain"
+    plain.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=plain, check=True)
+    file = examples(plain, bash("git status", "allow", cwd=str(plain)))
+
+    assert printed(capsys, "test", file) == (0, "1 of 1 as expected\n")
+
+
+def called_json(capsys: pytest.CaptureFixture[str], tool: str, values: dict[str, Any]) -> str:
+    run(["call", "--json", tool, json.dumps(values)])
+    return capsys.readouterr().out
+
+
 # hooks and sandbox
 
 
@@ -642,10 +693,12 @@ HEARD = [
 ]
 
 
-def session_in(state: Path, cwd: Path, name: str) -> None:
+def session_in(state: Path, cwd: Path, name: str, command: str = "") -> None:
     opened = TranscriptStore(state / "sessions", build_redactor({})).create(str(cwd), name)
     opened.writer.close()
-    lines = [{"type": "assistant", "message": {"content": SAID}}, {"type": "user", "message": {"content": HEARD}}]
+    said = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": command}}] if command else SAID
+    heard = [] if command else HEARD
+    lines = [{"type": "assistant", "message": {"content": said}}, {"type": "user", "message": {"content": heard}}]
     with opened.path.open("a") as file:
         file.writelines(json.dumps({"cwd": str(cwd), **line}, ensure_ascii=False) + "\n" for line in lines)
 

@@ -27,6 +27,7 @@ from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
 from handrail.permissions.decide import case_of, decide_case
+from handrail.permissions.facts import NOTHING_SAID
 from handrail.permissions.modes import MODES
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.access import Access
@@ -148,7 +149,7 @@ def test_a_live_call_the_public_door_and_a_replay_give_the_same_opinions(
             return
         door = policy.decide(Made(says), {"where": where})
         [call] = read(str(audit.file), INSTALLED)
-        replay = decide_case(case_of(call.request, Replay(policy, mode="").policy(call), call.evidence))
+        replay = decide_case(case_of(call.request, Replay(policy, mode="").policy(call), call.evidence or NOTHING_SAID))
 
     assert outcome.decision is not None
     assert door.opinions == outcome.decision.opinions[: len(door.opinions)], "the last resort may be added"
@@ -257,6 +258,6 @@ def test_an_audit_line_of_a_tool_that_is_not_installed_keeps_what_it_said(tmp_pa
     facts = json.loads(audit.file.read_text())["facts"]
     assert facts["destructive"] is True
     [call] = read(str(audit.file), INSTALLED)
-    case = case_of(call.request, policy_in(folder), call.evidence)
+    case = case_of(call.request, policy_in(folder), call.evidence or NOTHING_SAID)
     assert case.facts.warnings == ("the tool calls it destructive",)
     assert (case.facts.subject, case.facts.matches("x"), case.facts.matches("y")) == ("x", True, False)

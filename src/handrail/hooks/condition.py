@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from handrail.permissions.case import looks_around
 from handrail.permissions.decide import case_of
-from handrail.permissions.layers import ask_rules, declaration, files_inside
+from handrail.permissions.layers import ask_rules, declaration, files_inside, hidden_commands
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Rule
 from handrail.tools.request import CallRequest
@@ -16,11 +16,11 @@ def takes_time(request: CallRequest) -> bool:
 
 
 def holds(rule: Rule, request: CallRequest, cwd: str, home: str) -> bool:
-    """Whether an ask rule would match anything in the call; a line that is not understood may contain anything."""
+    """Whether an ask rule matches anything in the call, or may: what is unknown before it runs may be anything."""
     case = case_of(_without_filter(request), _policy(rule, cwd, home))
     if case.analysis is not None and case.analysis.problems and rule.tool == "Bash":
         return True
-    return any(layer(case) is not None for layer in (ask_rules, files_inside, declaration))
+    return any(layer(case) is not None for layer in (ask_rules, hidden_commands, files_inside, declaration))
 
 
 def _without_filter(request: CallRequest) -> CallRequest:

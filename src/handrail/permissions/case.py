@@ -19,6 +19,7 @@ from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, ass
 from handrail.permissions.implied_paths import accesses_inside, implied_accesses
 from handrail.permissions.paths import critical
 from handrail.permissions.policy import Policy
+from handrail.permissions.possible_files import guards_files, possible_files
 from handrail.permissions.recursive_reads import reads_below, recursive_reads
 from handrail.permissions.rules import ALIASES, mcp_of
 from handrail.permissions.shell import CommandPart, in_background, parts_of
@@ -71,6 +72,8 @@ EVERY_FILE = Below(links=True, hidden=True)
 TILDE = re.compile(r"~([+-]?\d*|[A-Za-z_][\w.-]*)(?=/|\Z)")
 HOME_OR_PWD = re.compile(r"\$(?:(HOME|PWD)(?!\w)|\{(HOME|PWD)\b[^}]*\})")
 MAX_GUESSED = 40
+# What lies behind these is decided by the process that looks: its folder, its root, its open files.
+PROCESS_PATH = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files)(?:/|\Z)|/dev/fd/[^/]+/")
 MAX_LOOKED_AT = 200_000
 TOO_MUCH = "the folders that it goes through hold too much to look at"
 ELSEWHERE = "git would work in another folder, and the configuration of a repository there names programs to run"
@@ -130,7 +133,10 @@ def looks_around(access: Access) -> bool:
     if access.runs is None or access.shell != "bash":
         return bool(access.removes or (access.walks and not access.filtered))
     analysis, _, _ = read_command(access.runs)
-    return any(segment.writes or any(gone_through(segment)) for segment in analysis.segments)
+    return any(
+        segment.writes or any(gone_through(segment)) or (len(segment.argv) > 1 and not segment.entry)
+        for segment in analysis.segments
+    )
 
 
 def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
@@ -187,6 +193,16 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guess_files(segment, at)
     yield from finder.find_removed(analysis)
+    yield from guarded_files(analysis, finder, finite)
+
+
+def guarded_files(analysis: Analysis, finder: "Finder", lookup: Lookup) -> Iterator[FileAccess]:
+    """The files that a command line may access and that rules keep back."""
+    if guards_files(finder.policy):
+        try:
+            yield from possible_files(analysis, finder.places, finder.policy, lookup)
+        except _TooMuchError:
+            yield FileAccess(None, FileEffect.BELOW, analysis.command, doubt=TOO_MUCH, clear=True)
 
 
 class _TooMuchError(Exception):
@@ -225,7 +241,8 @@ class Finder:
 
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
         """Every place that a word can mean in the folders its command may run in; None means any place."""
-        return places(segment, word, self.policy.cwd, self.policy.home, self.find)
+        found = places(segment, word, self.policy.cwd, self.policy.home, self.find)
+        return (None if place is not None and PROCESS_PATH.match(place.absolute) else place for place in found)
 
     def find(self, folder: str, path: PathText) -> Iterable[Place | None]:
         """The files of a pattern, and the pattern taken literally where that may be a file; else the path."""

@@ -24,9 +24,11 @@ class FileEffect(Enum):
     REMOVE_SOME = "remove some of"  # what passes a test or a filter
     BELOW = "may read"  # a file in a folder that a command walks
     MAYBE = "may touch"  # an argument of an unknown program
+    MAYBE_BELOW = "may also touch"  # a file in such a folder, or a name in a text that is run
 
 
 READING = (FileEffect.READ, FileEffect.BELOW)
+INSIDE = (FileEffect.BELOW, FileEffect.MAYBE_BELOW)
 REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
 
 

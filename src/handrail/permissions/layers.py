@@ -12,20 +12,20 @@ already answered when a Case is built, and the user is asked after `decide`.
 from collections.abc import Callable
 from typing import TypeAlias
 
-from handrail.permissions.case import Case
+from handrail.permissions.case import ELSEWHERE, Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.file_access import READING, REMOVING, FileAccess, FileEffect
+from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect
 from handrail.permissions.matching import (
     Coverage,
     allowed_by_name,
     coverage,
     denied_inside,
-    guards_files,
     matching_rules,
     possible_matches,
 )
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
+from handrail.permissions.possible_files import guards_files
 from handrail.permissions.rules import EDIT, READ, Behaviour, Rule, RuleProblem
 from handrail.permissions.web import AddressClass
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
@@ -90,15 +90,16 @@ def hidden_commands(case: Case) -> Opinion | None:
 
 
 def files_inside(case: Case) -> Opinion | None:
-    """Ask about files in a folder that a command walks, if a deny or ask rule matches one: it may be read."""
-    below = [file for file in case.files if file.effect is FileEffect.BELOW]
-    if not below:
+    """Ask about files that may be read and that a deny or ask rule matches, and where it is unknown which are."""
+    if not case.files:
         return None
+    below = [file for file in case.files if file.effect in INSIDE]
     if (found := denied_inside(below, case.policy)) is not None:
         file, rule = found
-        reason = f"it may read {file.shown!r}, which the rule {rule.text} is about"
+        reason = f"it {file.effect.value} {file.shown!r}, which the rule {rule.text} is about"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
-    doubt = next((file.doubt for file in below if file.place is None), "")
+    unknown = (file.doubt for file in case.files if file.place is None and file.doubt != ELSEWHERE)
+    doubt = next(unknown, "")
     if doubt and guards_files(case.policy):
         return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
     return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from handrail.permissions.case import Case
-from handrail.permissions.file_access import READING, FileAccess, FileEffect, allowed_by
+from handrail.permissions.file_access import INSIDE, READING, FileAccess, FileEffect, allowed_by
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
@@ -67,7 +67,7 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
     if index.read.empty and index.edit.empty:
         return found
     for file in case.files:
-        for path in file.paths if file.effect is not FileEffect.BELOW else ():
+        for path in file.paths if file.effect not in INSIDE else ():
             found += index.read.find(path)
             if file.effect is not FileEffect.READ:
                 found += index.edit.find(path)
@@ -75,20 +75,15 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
 
 
 def denied_inside(below: Sequence[FileAccess], policy: Policy) -> tuple[FileAccess, Rule] | None:
-    """A file in a walked folder that a deny or ask rule matches, and that rule."""
+    """A file in a folder or text that a deny or ask rule matches, and that rule."""
     for kind in (Behaviour.DENY, Behaviour.ASK):
-        index = policy.index[kind].read
+        index = policy.index[kind]
         for file in below:
             for path in file.paths:
-                if rules := index.find(path):
+                touched = index.edit.find(path) if file.effect is FileEffect.MAYBE_BELOW else []
+                if rules := [*index.read.find(path), *touched]:
                     return file, rules[0]
     return None
-
-
-def guards_files(policy: Policy) -> bool:
-    """Whether there are deny or ask rules about files."""
-    indexes = (policy.index[Behaviour.DENY], policy.index[Behaviour.ASK])
-    return any(not index.read.empty or not index.edit.empty for index in indexes)
 
 
 def commands(case: Case, index: RuleIndex) -> list[Rule]:

@@ -15,12 +15,10 @@ from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, CommandVerdict, Does, Piece, PieceKind, Segment, Word
+from handrail.shell.text_programs import POWERSHELLS, SHELLS, STDIN, program_text
 
 UNKNOWN = "\ue000"  # stands for text that is not known
-SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
 LATER = frozenset(("at", "batch", "newgrp", "crontab", "ed"))  # run what they read
-# Shells of another language: which commands their program runs is unknown.
-POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
 # They run the command after them unchanged, so an allow rule sees through them.
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
 # Their arguments matter so much that a rule with a wildcard does not cover them.
@@ -185,7 +183,9 @@ def unknown(piece: Piece) -> bool:
 
 
 def reads_program(segment: Segment) -> bool:
-    """Whether it is a shell whose program is not in the line or a named file, or a shell of another language."""
+    """Whether it runs what is not known before it runs: text that it reads, or that is in another language."""
+    if program_text(segment).unknown and segment.name not in SHELLS:
+        return True
     if any(effect.shell is not None for effect in segment.effects):
         return False
     if segment.name.lower() in POWERSHELLS:
@@ -196,9 +196,10 @@ def reads_program(segment: Segment) -> bool:
     if segment.name in LATER:
         return True
     # behind `-c` or `-s`, also in a cluster, the next words are not files
-    switch = any(re.match(r"-[A-Za-z]*[cs]", word.prefix) for word in segment.argv[1:])
+    named = any(STDIN.match(word.literal or "") for word in segment.argv[1:])
+    switch = named or any(re.match(r"-[A-Za-z]*[cs]", word.prefix) for word in segment.argv[1:])
     unclear = not files or None in files or switch
-    return segment.name in SHELL_PROGRAMS and unclear
+    return segment.name in SHELLS and unclear
 
 
 def skipping(name: str, words: list[str]) -> Iterator[str]:

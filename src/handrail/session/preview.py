@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from handrail.builtin.bash.permission import sandbox_check
 from handrail.builtin.bash.shell import programs
+from handrail.builtin.services import ToolServices
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.approvers import needs_person
@@ -89,7 +90,8 @@ class CallPreview:
         for problem in self._hooks.problems:
             on_warning(str(problem))
         self._calls = CallHooks(self._hooks)
-        self._services = cache(partial(tool_services, self._settings))
+        self._working_dirs = self.policy.working_dirs
+        self._services = cache(self._open_services)
         self.loaders: Mapping[str, Callable[[], Any]] = builtin_loaders(loaded.env, self._services)
         """Name -> how to make the built-in tool, as a session of this folder would have it."""
 
@@ -103,6 +105,10 @@ class CallPreview:
         if self._services.cache_info().currsize and (sandbox := self._services().sandbox) is not None:
             sandbox.close()
 
+    def _open_services(self) -> ToolServices:
+        """The services of tools, with the working folders of the policy that is asked."""
+        return replace(tool_services(self._settings), working_dirs=lambda: self._working_dirs)
+
     @property
     def files(self) -> tuple[str, ...]:
         """The settings files that count here, the strongest first."""
@@ -110,6 +116,7 @@ class CallPreview:
 
     async def look(self, request: CallRequest, policy: Policy, evidence: Evidence | None = None) -> PreviewedCall:
         """What would happen to a call under a policy. Without evidence, the tool's own checks are asked."""
+        self._working_dirs = policy.working_dirs
         hooks = tuple(await self._calls.matching("PreToolUse", request))
         opinion: Opinion | None = None
         if hooks and self._run_hooks:

@@ -48,6 +48,8 @@ READS_AS_BASH = frozenset("bash rbash eval trap alias mapfile readarray jobs".sp
 # `[^a]` the first character is one like others.
 ONLY_BASH = re.compile(r"\$['\"]|&>|\[[\[^]|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
 
+MOVERS = frozenset(("cd", "pushd", "popd", "eval", "source", "."))
+MOVING = re.compile(r"(?:\A|[\s;&|({!])(?:cd|pushd|popd|eval|source|\.)(?=\s|\Z)|[$`]")
 DECLARING = frozenset("export declare typeset local readonly".split())
 SETTING = frozenset("read printf mapfile readarray getopts let unset".split())  # with names of variables as words
 
@@ -446,6 +448,8 @@ def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
     """What builtins that change the folder or variables leave behind; other commands change nothing known here."""
     if segment.name in ("pushd", "popd"):
         return scope._replace(folders=(None,)), scope
+    if runs_here(segment, found):
+        return (scope.forgetting({ANY_NAME}, moves=True),) * 2
     if segment.name in DECLARING | SETTING:
         texts = {word.leading for word in segment.argv[1:]}
         given = {match.group(1) for text in texts if (match := ASSIGNMENT.match(text))}
@@ -464,6 +468,18 @@ def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
     return scope, scope
 
 
+def runs_here(segment: Segment, found: Judgement) -> bool:
+    """Whether it runs in this shell what may change the folder and the variables."""
+    if segment.name in ("eval", "source", "."):
+        return True
+    if segment.name in ("trap", "alias"):
+        return any(MOVING.search(effect.shell) for effect in found.effects if effect.shell is not None)
+    return segment.name in ("command", "builtin") and any(
+        effect.child and (effect.child[0].literal is None or effect.child[0].literal in MOVERS)
+        for effect in found.effects
+    )
+
+
 def changes(scripts: tuple[Script, ...]) -> tuple[set[str], bool]:
     """The variables that scripts may set, and whether they may change the working folder; `$x` may be cd or read."""
     names, moves = set[str](), False
@@ -479,5 +495,10 @@ def changes(scripts: tuple[Script, ...]) -> tuple[set[str], bool]:
                 first = part.words[0].literal if part.words else ""
                 if first is None or first == "read":
                     names |= {ANY_NAME if word.literal is None else word.literal for word in part.words}
-                moves = moves or first is None or first == "cd"
+                if first in ("command", "builtin") and len(part.words) > 1:
+                    first = next(
+                        (text for word in part.words[1:] if not (text := word.literal or "").startswith("-")), ""
+                    )
+                names |= {ANY_NAME} if first in ("eval", "source", ".") else set()
+                moves = moves or first is None or first in MOVERS
     return names, moves

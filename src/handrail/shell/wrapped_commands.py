@@ -6,11 +6,13 @@ Programs whose command line can be told from their own options have table entrie
 """
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 from handrail.shell import tables
-from handrail.shell.model import CommandVerdict, Does, Segment
+from handrail.shell.model import CommandVerdict, Does, Segment, Word
 from handrail.shell.possible_commands import Words, beginnings, possible_commands
+from handrail.shell.text_programs import BRACKETS, ProgramText, TextKind, listed_calls, program_text
 
 # Behind one of these words (none: anywhere) each word may begin a command, and each text may be a command line.
 AFTER: dict[str, frozenset[str]] = {
@@ -49,7 +51,6 @@ TEXTS = frozenset(
 )
 # Their texts are programs in which a command line may be a string like any other.
 PROGRAMS = frozenset("sed awk gawk mawk nawk original-awk".split())  # read closely: only if they start something
-INTERPRETERS = re.compile(r"(?:python|pypy|perl|ruby|node|php|lua|deno|bun|Rscript|osascript|tclsh|pwsh)[0-9.a-z]*\Z")
 # With these words of git a text may be a command: settings, and sub-commands that run one, here or on the other side.
 GIT_RUNS = frozenset(
     """
@@ -58,9 +59,12 @@ GIT_RUNS = frozenset(
     """.split()
 )
 VARIABLES = re.compile(
-    r"\w*(?:PAGER|EDITOR|VISUAL|_COMMAND|_SSH|_RSH|ASKPASS|BROWSER|_DIFF|LESSOPEN|LESSCLOSE|SHELL)\Z"
+    r"\w*(?:PAGER|EDITOR|VISUAL|_COMMAND|_SSH|_RSH|ASKPASS|BROWSER|PS[0-4]|ENV|_DIFF|LESSOPEN|LESSCLOSE|SHELL)\Z"
 )
 TEXT = re.compile(r"[\s;&|`$(!]")
+EVALUATED = re.compile(r"\$\(|`")
+SPLITS = re.compile(r"-\w*S|--s").match  # of env: the text is split into words
+COPIERS = frozenset(("ln", "cp", "mv", "install"))
 MAX_TEXTS = 20
 
 
@@ -68,6 +72,7 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
     """The commands in the words of segments: those that may well be run, and those that may as well be data."""
     likely, possible = dict[Words, None](), dict[Words, None]()
     for segment in segments:
+        possible.update(dict.fromkeys(of_evaluated(word for _, word in segment.env)))
         if segment.verdict is CommandVerdict.READ_ONLY:
             continue
         texts = [str(word) for name, word in segment.env if VARIABLES.match(name)]
@@ -77,6 +82,7 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
             continue
         sure, guessed = of_words(segment.name, [str(word) for word in segment.argv])
         likely.update(dict.fromkeys(sure))
+        guessed += [*of_program(program_text(segment)), *of_evaluated(segment.argv[1:])]
         possible.update(dict.fromkeys(guessed))
     return tuple(likely), tuple(found for found in possible if found not in likely)
 
@@ -94,11 +100,29 @@ def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
         glued = [word[2:] for word in behind if word.startswith(("-O", "-x"))]  # `git grep -Orm x`
         values = [word for option, word in pairwise(behind) if option.startswith("-")]
         return of_texts(behind), [found for word in (*glued, *values) for found in at_each([word])]
-    if INTERPRETERS.match(name):
-        return [], of_texts(behind)
+    if name == "env":
+        return (of_texts(behind) if any(map(SPLITS, behind)) else []), []
+    if name in COPIERS:  # a program under another name
+        return [], [(word.rpartition("/")[2],) for word in behind if "/bin/" in word]
     if name and tables.lookup(name) is None:
         return [], [*at_each(behind), *of_texts(behind)]
     return [], []
+
+
+def of_program(given: ProgramText) -> list[Words]:
+    """The commands in the texts that a program runs, as lines and as strings of another language."""
+    found = [each for text in given.fed for each in of_text(text)]
+    if given.kind is TextKind.LANGUAGE:
+        found += of_texts(list(given.texts))
+        for text in (*given.texts, *given.fed):
+            found += [*listed_calls(text), *possible_commands(BRACKETS.sub(";", text))]
+    return found
+
+
+def of_evaluated(words: Iterable[Word]) -> list[Words]:
+    """The commands in texts that bash runs where it evaluates a name or a number: `declare 'a[$(rm x)]=1'`."""
+    texts = [text for word in words if (text := word.literal) is not None and EVALUATED.search(text)]
+    return [found for text in texts[:MAX_TEXTS] for found in of_text(text)]
 
 
 def first(words: list[str], wanted: frozenset[str]) -> int | None:

@@ -11,7 +11,7 @@ from handrail.cli.permissions.calls import AbsentTool, KnownTools
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.audit import FORMAT
 from handrail.errors import HandrailError
-from handrail.permissions.facts import NOTHING_SAID, Evidence
+from handrail.permissions.facts import Evidence
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext
@@ -38,7 +38,8 @@ class Recorded:
     """A recorded call: `before` is what the policy said then, `agreed` whether a person said yes."""
 
     request: CallRequest
-    evidence: Evidence
+    evidence: Evidence | None
+    """What hooks and checks had said; None if that was not recorded, and the checks are asked now."""
     before: str
     agreed: bool
     refused: bool
@@ -132,7 +133,7 @@ def of_session(path: Path, audits: Path, tools: KnownTools) -> list[Recorded]:
             before = "deny" if refused else "allow"
             request = CallRequest.hypothetical(ToolUse(call, name, given), tool, RunContext(Path(cwd)))
             cut = "[redacted:" in json.dumps(given)
-            found[call] = Recorded(request, NOTHING_SAID, before, False, False, there, cut=cut)
+            found[call] = Recorded(request, None, before, False, False, there, cut=cut)
     return list(found.values())
 
 

@@ -14,7 +14,6 @@ from handrail.cli.permissions.calls import KnownTools, hook_json, open_preview, 
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
-from handrail.permissions.facts import NOTHING_SAID
 from handrail.permissions.layers import outcome
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODE_ALIASES, MODES
@@ -69,7 +68,7 @@ async def check_all(chosen: argparse.Namespace, examples: list[Example]) -> list
                 request = tools.request(example.use, policy.cwd)
             except HandrailError as error:
                 raise HandrailError(f"{chosen.file}:{example.line}: {error}") from error
-            results.append(check(example, await preview.look(request, policy, NOTHING_SAID)))
+            results.append(check(example, await preview.look(request, policy)))
         return results
 
 

@@ -1,0 +1,183 @@
+"""
+The table of programs that run text: what they are given in words or on standard input are commands or programs.
+
+Deny rules, ask rules and the `if` of hooks read it, for commands and for files that are named in such a text. It errs
+on the side of too much and is never a ground to allow.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from itertools import islice
+from typing import NamedTuple
+
+from handrail.shell import tables
+from handrail.shell.model import Does, PieceKind, Segment, Word
+
+
+class TextKind(Enum):
+    """What a program runs."""
+
+    SHELL = "shell"  # a shell: its text is a command line
+    LANGUAGE = "language"  # an interpreter: a command is a string in its text, or a list of strings
+    COMMANDS = "commands"  # some lines of its text are command lines, whatever else it is given
+    FILE = "file"  # a text only if a word says that it comes from standard input: `make -f -`
+
+
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SHELLS = names("sh bash dash rbash ash zsh ksh mksh fish csh tcsh yash")
+COMMANDS = names(
+    "at batch crontab newgrp ed ex vi vim nvim view psql mysql mariadb sqlite3 gdb lldb sftp ftp lftp m4 expect"
+)
+WITHOUT_COMMAND = names("su sudo doas nsenter chroot unshare parallel sg ssh machinectl")  # a shell reads the input
+WITH_SHELL = names("docker podman nerdctl kubectl oc lxc incus ssh machinectl")  # if they are told to start one
+FROM_FILE = names("make gmake bmake awk gawk mawk nawk original-awk sed source .")
+POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
+LANGUAGE = re.compile(
+    r"(?:python|pypy|ipython|perl|raku|ruby|irb|pry|node|nodejs|php|lua|luajit|deno|bun|R|Rscript|osascript|tclsh|wish"
+    r"|julia|elixir|iex|erl|escript|ghc|ghci|runghc|runhaskell|groovy|scala|jshell|kotlinc|clojure|clj|bb|guile|racket"
+    r"|sbcl|clisp|swipl|ocaml|utop|octave|qjs|d8|bpftrace|emacs|gawk|xonsh|nu|elvish)[0-9.]*\Z"
+)
+STDIN = re.compile(r"-\Z|(?:--?\w+=?)?(?:-|/dev/(?:stdin|fd/\d+)|/proc/[^/]+/(?:task/[^/]+/)?fd/\d+)\Z")
+TEXT_OPTION = re.compile(
+    r"-[A-Za-z]*[cemprES]\Z|-[ceErR].|--(?:eval|command|execute|print|expr|version|help)\b|-[Vvh]\Z"
+)
+SCRIPT = re.compile(r"\S*[./]\S*\Z")
+# Names that start programs, or run text that is made at run time, in one language or another.
+STARTERS = re.compile(
+    r"\b(?:system\w*|exec\w*|eval\w*|spawn\w*|popen\w*|Popen|subprocess|child_process|pty|posix|fork\w*|shell\w*"
+    r"|passthru|proc_open|qx|Command|Process\w*|__import__|importlib|ctypes|syscall|getattr|globals|b64decode)\b|`|['\"]\s*\|"
+)
+TEXT = re.compile(r"[\s;&|`$(!<>]")
+SINGLE, DOUBLE = r"'((?:[^'\\]|\\.)*)'", r'"((?:[^"\\]|\\.)*)"'
+STRINGS = [re.compile(pattern, re.DOTALL) for pattern in (f"{SINGLE}|{DOUBLE}", SINGLE, DOUBLE)]  # one holds the other
+BETWEEN = re.compile(r"[\s,\[\](){}:]*(?:args)?[\s,\[\](){}:]*\Z")
+BRACKETS = re.compile(r"[\[\](){}]")
+MAX_STRINGS = 200
+
+
+class ProgramText(NamedTuple):
+    """The texts that a command runs."""
+
+    kind: TextKind | None = None
+    texts: tuple[str, ...] = ()
+    """Those among its words."""
+    fed: tuple[str, ...] = ()
+    """What it is known to read from standard input and run."""
+    from_input: bool = False
+    """Whether it runs what it reads from standard input."""
+    unknown: bool = False
+    """Whether it may run what is not known before it runs."""
+
+
+def kind_of(name: str) -> TextKind | None:
+    """How a program uses text; None if it is not in the table."""
+    if name in SHELLS:
+        return TextKind.SHELL
+    if name in COMMANDS or name in WITHOUT_COMMAND or name in WITH_SHELL:
+        return TextKind.COMMANDS
+    if name in FROM_FILE:
+        return TextKind.FILE
+    return TextKind.LANGUAGE if LANGUAGE.match(name) or name.lower() in POWERSHELLS else None
+
+
+def program_text(segment: Segment) -> ProgramText:
+    """The texts that a command runs, from its words and its standard input."""
+    name = segment.name
+    kind = kind_of(name)
+    fed, sure = fed_text(segment)
+    if kind is None:
+        return ProgramText() if not name or tables.lookup(name) is not None else ProgramText(None, (), fed)
+    texts = tuple(text for text in map(str, segment.argv[1:]) if TEXT.search(text))
+    from_input = reads_stdin(kind, segment)
+    if kind is not TextKind.LANGUAGE:
+        unknown = (from_input and not sure) or (kind is TextKind.FILE and segment.does(Does.STARTS) and bool(texts))
+        return ProgramText(kind, texts, fed if from_input else (), from_input, unknown)
+    makes = any(map(STARTERS.search, (*texts, *fed))) or has_unknown_program(segment.argv[1:])
+    return ProgramText(kind, texts, fed, from_input, makes or (from_input and not sure))
+
+
+def fed_text(segment: Segment) -> tuple[tuple[str, ...], bool]:
+    """The text that a command is fed by echo, printf or a here-document, and whether that is surely all of it."""
+    source = segment.fed_by
+    if source is None or source.entry not in ("echo", "printf"):
+        return (), False
+    text = " ".join(str(word) for word in source.argv[1:])
+    plain = source.entry == "echo" and "\\" not in text and all(word.literal is not None for word in source.argv[1:])
+    return (text,), plain
+
+
+def reads_stdin(kind: TextKind, segment: Segment) -> bool:
+    """Whether what comes in on standard input is its program."""
+    words = segment.argv[1:]
+    named = any(STDIN.match(str(word)) for word in words) or any(map(is_process, words))
+    if kind is TextKind.FILE:
+        return named
+    has_input = segment.fed_by is not None or any(each.operator.startswith("<") for each in segment.redirections)
+    operands = [word for word in words if not str(word).startswith("-")]
+    if kind is TextKind.COMMANDS:
+        return has_input and reads_commands(segment, operands)
+    if named:
+        return True
+    if any(TEXT_OPTION.match(str(word)) for word in words):
+        return False
+    return not operands or (has_input and not any(SCRIPT.match(str(word)) for word in operands))
+
+
+def has_unknown_program(words: tuple[Word, ...]) -> bool:
+    """Whether a word of an interpreter may be a text to run; behind the name of a script, words are its arguments."""
+    before = ""
+    for word in words:
+        text = word.literal
+        if text is None:
+            return not is_file_pattern(word) or TEXT_OPTION.match(before) is not None
+        if SCRIPT.match(text) and not text.startswith("-") and not TEXT_OPTION.match(before):
+            return False
+        before = text
+    return False
+
+
+def is_file_pattern(word: Word) -> bool:
+    """Whether it stands for files whose names begin with a known letter, and so is no option."""
+    kinds = {piece.kind for piece in word.pieces}
+    return kinds <= {PieceKind.LITERAL, PieceKind.GLOB} and str(word)[:1] not in "-*?["
+
+
+def reads_commands(segment: Segment, operands: list[Word]) -> bool:
+    """Whether a program that has input, and may start a shell, starts one that reads it."""
+    name = segment.name
+    if name in COMMANDS:
+        return True
+    inner = (kind_of(str(word).rpartition("/")[2]) for word in operands)
+    if name in WITH_SHELL and any(kind in (TextKind.SHELL, TextKind.LANGUAGE) for kind in inner):
+        return True
+    if name in ("ssh", "machinectl", "parallel"):
+        return len(operands) < (1 if name == "parallel" else 2)
+    return name in WITHOUT_COMMAND and not any(effect.child for effect in segment.effects)
+
+
+def is_process(word: Word) -> bool:
+    return str(word).startswith("<(")
+
+
+def listed_calls(text: str) -> list[tuple[str, ...]]:
+    """The commands that stand in a program as lists of strings: `run(["rm", "x"])`, `system("rm", "x")`."""
+    lists = dict.fromkeys(words for strings in STRINGS for words in string_lists(text, strings))
+    starts = [words[at:] for words in lists for at in range(len(words))]
+    return [(words[0].rpartition("/")[2], *words[1:]) for words in starts]
+
+
+def string_lists(text: str, strings: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
+    """The strings of a text that stand next to each other."""
+    words: list[str] = []
+    end = 0
+    for string in islice(strings.finditer(text), MAX_STRINGS):
+        if words and not BETWEEN.match(text[end : string.start()]):
+            yield tuple(words)
+            words = []
+        words.append(next(filter(None, string.groups()), ""))
+        end = string.end()
+    yield tuple(words)

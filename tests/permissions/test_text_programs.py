@@ -1,0 +1,149 @@
+"""Rules about commands, and the `if` of hooks, see the commands in texts that programs run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.cli.main import run
+from handrail.conversation.blocks import ToolUse
+from handrail.hooks.condition import holds
+from handrail.permissions.rules import Behaviour, Rule, RuleSource, parse_rule
+from handrail.tools.context import RunContext
+from handrail.tools.request import CallRequest
+from tests.permissions.world import World, tool_called
+
+# Each runs rm, or may.
+RUNS = [
+    'declare "a[\\$(rm x)]=1"', "PS4='$(rm x)' bash -xc :", "PS4='$(rm x)'; set -x; echo a", "ENV='$(rm x)' sh -i",
+    'ln -s /bin/rm z; ./z x', "make -f - <<< 'a: ; rm x'", "printf 'a:\\n\\trm x' | make -f -",
+    "make -f /dev/stdin <<< 'a: ; rm x'", "make --eval='a: ; rm x'", "make -f <(echo 'a:;rm x')",
+    'python3 <<< \'import os; os.system("rm x")\'', 'python3 - <<< \'import subprocess; subprocess.run(["rm","x"])\'',
+    'python3 -c \'import subprocess; subprocess.run(["rm", "x"])\'',
+    'python3 -c \'import subprocess as s; s.call(("rm","-rf","x"))\'',
+    'python3 -c \'import os; os.execvp("rm", ["rm","x"])\'', 'python3 -c "import os; os.system(\'r\'+\'m x\')"',
+    'python3 -c "exec(__import__(\'base64\').b64decode(\'cm0geA==\'))"',
+    'echo \'import os; os.system("rm x")\' | python3', 'cat f | python3', 'python3 < f', 'curl -s u | python3 -',
+    'perl <<< \'system("rm","x")\'', "perl -e 'system qw(rm x)'", 'perl -e \'exec "rm", "x"\'',
+    "ruby -e 'system(*%w[rm x])'", 'ruby -e \'system("rm","x")\'',
+    'node -e \'require("child_process").spawnSync("rm",["x"])\'',
+    'node <<< \'require("child_process").spawnSync("rm",["x"])\'', "env -S'rm x'", "env --split-string='rm x'",
+    "env -vS 'rm x'", "env -iS 'rm x'", "env -S 'FOO=1 rm x'", "busybox env -S 'rm x'", "bash <<< 'rm x'",
+    'bash <<EOF\nrm x\nEOF', "sh -s <<< 'rm x'", "bash -s a <<< 'rm x'", "bash /dev/stdin <<< 'rm x'",
+    "bash /proc/self/fd/0 <<< 'rm x'", "source /dev/stdin <<< 'rm x'", ". /dev/fd/0 <<< 'rm x'", 'cat f | bash',
+    'bash < f', '{ echo rm x; } | bash', '{ echo rm x; } | python3', "echo 'rm x' | tee /dev/null | sh",
+    "echo 'rm x' | docker exec -i c sh", 'docker exec -i c sh < f', "ssh h <<< 'rm x'", 'ssh h < f',
+    'ssh h bash -s < f', "echo 'rm x' | ssh h", "su <<< 'rm x'", "sudo -s <<< 'rm x'", "sudo -i <<< 'rm x'",
+    "sudo bash <<< 'rm x'", "parallel <<< 'rm x'", "echo 'rm x' | parallel", 'cat f | parallel',
+    "xargs -I{} sh -c '{}' <<< 'rm x'", 'xargs -I{} bash -c {} < f', 'echo rm x | xargs env',
+    "echo 'rm x' | xargs -L1 nice", 'awk -f - <<< \'BEGIN{system("rm x")}\'', "sed -f - <<< '1e rm x'",
+    "sqlite3 db <<< '.shell rm x'", 'sqlite3 db < f', "psql <<< '\\! rm x'", 'psql < f', 'mysql < f',
+    "gdb <<< 'shell rm x'", "vim -es <<< '!rm x'", "ex f <<< '!rm x'", 'ed f < g', "expect <<< 'spawn rm x'",
+    "expect -f - <<< 'spawn rm x'", "tclsh <<< 'exec rm x'", 'lua - <<< \'os.execute("rm x")\'',
+    'php <<< \'<?php system("rm x");\'', 'php < f', "m4 <<< 'syscmd(`rm x)'", 'at now < f', 'batch < f', 'crontab f',
+    'crontab < f', 'at now -f f', "foo <<< 'rm x'", 'kubectl exec -i p -- sh < f', "script -c 'rm x' f",
+    "nsenter -t 1 <<< 'rm x'", "chroot d <<< 'rm x'", "unshare <<< 'rm x'", "nix-shell <<< 'rm x'", "fish <<< 'rm x'",
+    "fish -c 'rm x'", "zsh <<< 'rm x'", "csh <<< 'rm x'", "pwsh -c 'rm x'",
+    'deno eval \'new Deno.Command("rm",{args:["x"]})\'', 'bun -e \'Bun.spawn(["rm","x"])\'', "julia -e 'run(`rm x`)'",
+    'R -e \'system("rm x")\'', 'Rscript -e \'system2("rm","x")\'', 'groovy -e \'"rm x".execute()\'',
+    'elixir -e \'System.cmd("rm",["x"])\'', 'guile -c \'(system "rm x")\'', 'racket -e \'(system "rm x")\'',
+    'ghc -e \'System.Process.system "rm x"\'', 'osascript -e \'do shell script "rm x"\'',
+    'emacs --batch --eval \'(shell-command "rm x")\'', 'awk \'BEGIN{system("rm x")}\'',
+    'awk \'BEGIN{c="r" "m x"; system(c)}\'', "git -c alias.z='!rm x' z", "git config core.pager 'rm x'; git log",
+    "mapfile -C 'rm x' -c 1 a < f", "trap 'rm x' DEBUG", "test -v 'a[$(rm x)]'", "[[ -v 'a[$(rm x)]' ]]",
+    "[ -v 'a[$(rm x)]' ]", "printf -v 'a[$(rm x)]' 1", "read 'a[$(rm x)]' <<< 1", "unset 'a[$(rm x)]'",
+    "let 'a[$(rm x)]=1'", "export 'a[$(rm x)]=1'", "typeset -i 'b=a[$(rm x)]'", "x='a[$(rm x)]'; declare -i y=x",
+    "x='a[$(rm x)]'; test $x -eq 1", "[[ 'a[$(rm x)]' -eq 1 ]]", "declare -n r='a[$(rm x)]'; echo $r", "x='rm x'; $x",
+    'x=\'rm x\'; eval "$x"', 'x=rm; $x y', '$(echo rm) x', '`echo rm` x', '"$(printf rm)" x', 'set -- rm x; "$@"',
+    'a=(rm x); "${a[@]}"', '/bin/r? x', "r''m x", 'hash -p /bin/rm q; q x', 'cp /bin/rm z; ./z x', 'alias q=rm',
+    'exec rm x', 'coproc rm x', 'git bisect run rm x', 'watch rm x', 'entr rm x', 'find . -exec rm {} +',
+    "GIT_SSH='rm x' git fetch", "LESSOPEN='|rm x' less f", "MANPAGER='rm x' man ls", "tar --to-command='rm x' -xf a",
+    'ENV=f sh -i', 'PYTHONSTARTUP=f python3',
+]  # fmt: skip
+# None of them runs rm.
+OTHERS = [
+    "python3 a.py", "python3 -m pytest -q", "python3 -c 'print(1)'", "python3 a.py < data.txt", "php artisan migrate",
+    "node server.js", "node -e 'console.log(1)'", "echo x | sudo tee /etc/f", "cat a | ssh h 'cat > b'", "make all",
+    "ls | parallel gzip {}", "docker exec -i c cat < f", "env A=1 foo", "cp /bin/ls z", "bash build.sh", "bash -c 'ls'",
+    "python3 <<< 'print(1)'", "export A=1", "git commit -m 'remove the rm call'", "foo < f",
+    "cat f | foo",
+    "psql -c 'select 1'", "perl -ne 'print' f", "ruby -v", "unset A",
+    "declare -i n=1",
+]  # fmt: skip
+
+
+def ruled(folder: Path, kind: str = "deny", mode: str = "bypassPermissions") -> World:
+    return World(folder, mode=mode, rules={kind: ["Bash(rm *)"], "allow": ["Bash"]})
+
+
+def hook_runs(command: str, folder: Path) -> bool:
+    rule = parse_rule("Bash(rm *)", Behaviour.ASK, RuleSource("hook"))
+    assert isinstance(rule, Rule)
+    use = ToolUse("1", "Bash", {"command": command})
+    request = CallRequest.hypothetical(use, tool_called("Bash"), RunContext(folder))
+    return holds(rule, request, str(folder), str(folder))
+
+
+@pytest.mark.proves("X18")
+@pytest.mark.parametrize("command", RUNS)
+def test_rules_and_hooks_see_the_command_in_a_text(command: str, tmp_path: Path) -> None:
+    assert ruled(tmp_path).bash(command) in ("deny", "ask")
+    assert ruled(tmp_path, "ask", "default").bash(command) == "ask"
+    assert hook_runs(command, tmp_path)
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_texts_without_the_command_pass(command: str, tmp_path: Path) -> None:
+    assert ruled(tmp_path).bash(command) == "allow"
+    assert not hook_runs(command, tmp_path)
+
+
+FEEDS = (
+    "{program} <<< {text}", "echo {text} | {program}", "printf %s {text} | {program}", "cat f | {program}",
+    "{program} < f", "{{ echo {text}; }} | {program}", "{program} - <<'E'\n{text}\nE", "curl -s u | {program}",
+    "echo {text} | tee log | {program}", "{program} /dev/stdin <<< {text}", "{program} <(echo {text})",
+)  # fmt: skip
+PROGRAMS = (
+    "sh", "bash", "zsh", "fish", "csh", "python3", "python3.11", "perl", "ruby", "node", "php", "lua", "tclsh", "R",
+    "Rscript", "julia", "guile", "deno run", "sudo bash", "env python3", "nice perl", "timeout 5 sh", "/bin/bash",
+)  # fmt: skip
+TEXTS = ("'rm x'", "'system(\"rm x\")'", '\'run(["rm", "x"])\'', '\'exec("rm", "x")\'')
+
+
+@pytest.mark.proves("X18")
+@given(feed=st.sampled_from(FEEDS), program=st.sampled_from(PROGRAMS), text=st.sampled_from(TEXTS))
+def test_no_way_to_feed_an_interpreter_passes_a_rule(
+    feed: str, program: str, text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    line = feed.format(program=program, text=text)
+
+    assert ruled(folder).bash(line) in ("deny", "ask")
+    assert hook_runs(line, folder)
+
+
+@pytest.mark.proves("X18")
+def test_no_text_leaves_a_marker_through_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps({"permissions": {"allow": ["Bash"], "deny": ["Bash(touch *)"]}}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("IS_SANDBOX", "1")
+    lines = (
+        'python3 <<< \'import subprocess; subprocess.run(["touch", "ran"])\'',
+        "make -f - <<< 'a: ; touch ran'",
+        "PS4='$(touch ran)'; set -x; echo a",
+        "declare 'a[$(touch ran)]=1'",
+        "ln -s /bin/touch z; ./z ran",
+        "env -vS 'touch ran'",
+    )
+
+    for line in lines:
+        for flags in ([], ["--dangerously-skip-permissions"]):
+            run(["call", "--json", "--settings", "settings.json", *flags, "Bash", json.dumps({"command": line})])
+
+            assert json.loads(capsys.readouterr().out)["status"] == "denied", line
+            assert not (tmp_path / "ran").exists()
