@@ -30,6 +30,21 @@ FAKES = {
     "huggingface-token": f"hf_{LONG}",
     "groq-key": f"gsk_{LONG}",
     "xai-key": f"xai-{LONG}",
+    "cargo-token": f"cio{LONG[:32]}",
+    "rubygems-key": "rubygems_" + "0123456789abcdef" * 3,
+    "nuget-key": "oy2" + "a1b2c3d4e5f6" * 3 + "a1b2c3d",
+    "docker-token": f"dckr_pat_{LONG[:27]}",
+    "sendgrid-key": f"SG.{LONG[:22]}.{LONG}",
+    "mailgun-key": "key-" + "0123456789abcdef" * 2,
+    "mailchimp-key": "0123456789abcdef" * 2 + "-us14",
+    "brevo-key": "xkeysib-" + "0123456789abcdef" * 4 + "-abcdefgh12345678",
+    "resend-key": "re_a1b2c3d4_a1b2c3d4e5f6g7h8i9",
+    "twilio-key": "SK" + "0123456789abcdef" * 2,
+    "digitalocean-token": "dop_v1_" + "0123456789abcdef" * 4,
+    "databricks-token": "dapi" + "0123456789abcdef" * 2,
+    "vault-token": f"hvs.{LONG}",
+    "shopify-token": "shpat_" + "0123456789abcdef" * 2,
+    "age-key": "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" * 2,
     "jwt": f"eyJ{LONG}.eyJ{LONG}.{LONG}",
     "private-key": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\ndef\n-----END OPENSSH PRIVATE KEY-----",
     "private-key without an end": "-----BEGIN RSA PRIVATE KEY-----\nabc\ndef",
@@ -66,9 +81,57 @@ def test_only_the_secret_is_taken_out_of_what_surrounds_it(text: str, clean: str
     assert PLAIN.text(text) == clean
 
 
+SECRET_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"
+
+
+@pytest.mark.proves("R10", "X23")
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"AWS_SECRET_ACCESS_KEY={SECRET_KEY} aws s3 ls", SECRET_KEY),
+        (f"aws_secret_access_key = {SECRET_KEY}\n", SECRET_KEY),
+        (f'{{"client_secret": "{SECRET_KEY}"}}', SECRET_KEY),
+        (f"export STRIPE_TOKEN={SECRET_KEY}", SECRET_KEY),
+        (f'"secretAccessKey" : "{SECRET_KEY}"', SECRET_KEY),
+        ("api_key='abcd1234efgh5678'", "abcd1234efgh5678"),
+        ('{\\"password\\": \\"hunter2\\"}', "hunter2"),
+        ("password=hunter2&user=me", "hunter2"),
+        ("password: hunter2!", "hunter2!"),
+        ("  db_password: s3cr3t\nuser: me", "s3cr3t"),
+        ("mysqldump --password hunter22 db", "hunter22"),
+        ("PGPASSWORD=swordfish psql", "swordfish"),
+        ("Server=x;Uid=me;Pwd=abcd;", "abcd"),
+        ("//registry.example.invalid/:_authToken=abcdef0123", "abcdef0123"),
+        ("AccountName=a;AccountKey=" + "Ab1/" * 21 + "A==;", "Ab1/" * 21 + "A=="),
+        ("https://a.blob.core.windows.net/b?sv=1&sig=" + "aB3%2F" * 10, "aB3%2F" * 10),
+        ("https://b.s3.amazonaws.com/k?X-Amz-Signature=" + "0f" * 32, "0f" * 32),
+        ("https://hooks.slack.com/services/T000/B000/abcdefghijklmnop", "T000/B000/abcdefghijklmnop"),
+        ("İİİ password=hunter2", "hunter2"),
+    ],
+)
+def test_what_a_name_says_to_be_secret_is_taken_out(text: str, secret: str) -> None:
+    clean = PLAIN.text(text)
+
+    assert secret not in clean
+    assert "[redacted:" in clean
+    assert PLAIN.text(clean) == clean
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "password = getpass()",
+        "password=password, token=token",
+        "password=args.password,",
+        "def f(password: str = None, token: str = '') -> None:",
+        "PWD=/home/x/1",
+        "PASSWORD=${PW:-x1}",
+        "password: <your password1>",
+        "max_tokens=100000, token_count: 1234567890123456789",
+        "the password is at least 8 characters",
+        '<input type="password" name="p1">',
+        "api_key_file=/run/secrets/abcdef123456789",
+        "public_key: abcdefgh1234567890",
         "Authorization: Bearer $TOKEN",
         "Authorization: Bearer ${TOKEN_OF_THE_USER}",
         "Authorization: Bearer <your token here>",

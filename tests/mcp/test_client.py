@@ -107,7 +107,7 @@ async def test_closing_ends_the_process_even_in_the_middle_of_a_call() -> None:
     await server.aclose()
 
     with pytest.raises(ProcessLookupError):
-        os.kill(peer._process.pid, 0)
+        os.kill(peer._running.pid, 0)
 
 
 @pytest.mark.parametrize(

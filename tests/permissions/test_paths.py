@@ -29,7 +29,7 @@ def test_what_changes_later_runs_is_protected(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "name", [".gitignore", ".github/workflows/x.yml", "git/config", ".claude/worktrees/a/b.py", "src/.gitkeep", ".env"]
+    "name", [".gitignore", ".github/CODEOWNERS", "git/config", ".claude/worktrees/a/b.py", "src/.gitkeep", ".env"]
 )
 def test_ordinary_names_are_not_protected(name: str, tmp_path: Path) -> None:
     assert not protected_name(f"/home/dev/proj/{name}", "/home/dev")

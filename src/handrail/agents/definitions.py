@@ -74,6 +74,11 @@ BUILT_IN = (
 )
 
 
+def is_built_in(name: str) -> bool:
+    """Whether the name is that of a built-in agent, in any case."""
+    return name.casefold() in {agent.name.casefold() for agent in BUILT_IN}
+
+
 USED = frozenset(("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns"))
 
 

@@ -11,11 +11,10 @@ from pydantic_core import to_jsonable_python
 
 from handrail.cli.permission_flags import rule_problems, settings_flags, warn, without_effect
 from handrail.conversation.blocks import Json, Text
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
 from handrail.session.single_call import call_tool
 from handrail.tools.outcome import Cause, Outcome, Status
-from handrail.tools.output import sendable
 
 EXIT_BY_CAUSE = {Cause.TIMED_OUT: 4, Cause.UNKNOWN_TOOL: 2, Cause.INVALID_INPUT: 2, Cause.REFUSED_INPUT: 2}
 EXIT_BY_STATUS = {Status.OK: 0, Status.ERROR: 1, Status.DENIED: 3, Status.CANCELLED: 130, Status.DISCARDED: 1}
@@ -32,7 +31,7 @@ def run(chosen: argparse.Namespace) -> int:
     outcome = call.outcome
     if chosen.json:
         read = {"read": as_json(call.read, content=False)} if call.read else {}
-        print(sendable(json.dumps(as_json(outcome) | read, ensure_ascii=False)))
+        print(plain_json(as_json(outcome) | read))
     else:
         if call.read:
             warn(read_note(chosen.tool, call.read))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.block_json import block_value
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.conversation.redact import build_redactor
 from handrail.errors import CassetteError
 from handrail.providers.cassette.report import (
@@ -169,7 +169,7 @@ def _short(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1)
+    return plain_json(value, indent=1)
 
 
 def _print_json(value: Any) -> None:

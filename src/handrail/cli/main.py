@@ -234,6 +234,8 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character still gets the rest
+    if sys.stdout.isatty() or sys.stderr.isatty():
+        _import_command("handrail.cli.terminal_stream").guard_terminals()
     try:
         code = _do(arguments)
         sys.stdout.flush()

@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.cli.permission_flags import warn
 from handrail.config.flags import NO_FLAGS_GIVEN
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SessionError
 from handrail.session.redactor import redactor_for
 from handrail.session.session_settings import open_settings
@@ -39,7 +39,7 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     found = found[: chosen.limit or None]
     if chosen.json:
         names = ("id", "cwd", "title", "model", "created", "updated", "size", "path")
-        print(json.dumps([{name: getattr(entry, name) for name in names} for entry in found], ensure_ascii=False))
+        print(plain_json([{name: getattr(entry, name) for name in names} for entry in found]))
         return 0
     for entry in found:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
@@ -107,7 +107,10 @@ def _export(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int
         case _:
             data = as_text(rebuilt).encode("utf-8", "backslashreplace")
     if not chosen.output:
-        sys.stdout.buffer.write(data)
+        if sys.stdout.isatty():
+            print(plain(data.decode("utf-8", "replace")), end="")
+        else:
+            sys.stdout.buffer.write(data)
         return 0
     try:
         with Path(chosen.output).open("xb") as file:

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any
 from handrail.cli.permission_flags import settings_flags, warn
 from handrail.cli.terminal import Screen
 from handrail.config.execution import features_of
+from handrail.conversation.plain import plain_json
 from handrail.permissions.rules import Behaviour
 from handrail.session.mcp_servers import Servers, refused_by
 from handrail.session.session_settings import SessionSettings, open_settings
@@ -29,7 +29,7 @@ def run(chosen: argparse.Namespace) -> int:
     settings = open_settings(Path.cwd(), os.environ, state_folder(os.environ), settings_flags(chosen), warn)
     rows, servers = asyncio.run(look(chosen, settings))
     if chosen.json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        print(plain_json(rows, indent=2))
     else:
         print(format_rows(rows, servers, Screen(sys.stdout)))
     return 0

@@ -140,7 +140,7 @@ KEYS = (
         "An https address that gives more policy settings; without an answer or a kept copy, nothing runs.",
         managed=True,
     ),
-    Key("env", TEXT_MAP, "Variables of the session and of every program it starts."),
+    Key("env", TEXT_MAP, "Variables of the session and of the programs it starts, except MCP servers."),
     Key("hooks", HOOKS, "Commands, URLs and the like that are asked before and after things happen.", raw=True),
     Key("disableAllHooks", FLAG, "No hooks. Hooks of policy files can only be switched off there."),
     Key("strictHooks", FLAG, "Whether exit code 1 of a PreToolUse hook asks (default: yes, for `.handrail` files)."),

@@ -29,8 +29,10 @@ from handrail.permissions.modes import stricter
 if TYPE_CHECKING:
     from handrail.config import needs_trust, trust
     from handrail.extensions import commands as command_files
+    from handrail.extensions import definition_files
 else:  # only folders with their own settings need them
     command_files = lazy("handrail.extensions.commands")
+    definition_files = lazy("handrail.extensions.definition_files")
     needs_trust = lazy("handrail.config.needs_trust")
     trust = lazy("handrail.config.trust")
 
@@ -66,7 +68,7 @@ def load_settings(
     own = [document for document in (*flag, *files) if _only_narrows(document, flags.wideners)]
     narrow, items = _split(own, servers, places.cwd, limited=limited)
     if not limited and "project" in flags.sources:
-        items += project_commands(places, env)
+        items += (*project_commands(places, env), *project_agents(places, env))
     judged = not limited and (items or flags.trust)
     states, agreed = _judge(places, flags, items, before) if judged else ({}, {})
     trusted = {id(each) for each in own if states.get(_owner(each, places.cwd)) == TRUSTED}
@@ -120,6 +122,17 @@ def project_commands(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[n
     if not with_commands:
         return ()
     return needs_trust.command_items(command_files.find_commands(with_commands).by_name.values(), places.folders)
+
+
+def project_agents(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[needs_trust.TrustItem, ...]":
+    """The project's agent files that need trust."""
+    folders = config_folders(Path(places.cwd), {**env, "HOME": places.home}, ("project",))
+    with_agents = [folder for folder in folders if (folder.path / "agents").is_dir()]
+    if not with_agents:
+        return ()
+    files = (file for folder in with_agents for file in definition_files.read_definitions(folder, "agents"))
+    found = (file for file in files if isinstance(file, definition_files.DefinitionFile))
+    return needs_trust.agent_items(found, places.folders)
 
 
 def _policy(

@@ -20,10 +20,15 @@ from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.shown_values import leaves, show_value, visible
 from handrail.extensions.places import FAMILIES
+from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
+    from handrail.agents import definitions
     from handrail.extensions.commands import CommandFile
+    from handrail.extensions.definition_files import DefinitionFile
+else:
+    definitions = lazy("handrail.agents.definitions")  # few projects have agents
 
 # Keys whose values start programs: the project files that these name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
@@ -108,10 +113,24 @@ def _filled(value: object, file: str) -> object:
 
 
 def folder_of(file: str, folders: Sequence[str]) -> str:
-    """The folder whose trust a command's file needs: the one it is found in, wherever a link there leads."""
+    """The folder whose trust a command or an agent needs: the one its file is found in, wherever a link there leads."""
     holder = next((path.parent for path in Path(file).parents if path.name in FAMILIES), None)
     real = os.path.realpath(holder) if holder is not None else ""
     return real if real in folders else folders[0]
+
+
+def agent_items(files: "Iterable[DefinitionFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
+    """The project's agent files that would take the place of a built-in agent."""
+    return tuple(
+        TrustItem(
+            "project",
+            ("agents", file.content.text("name")),
+            {**{name: str(value) for name, value in file.content.values.items()}, "prompt": file.content.body},
+            folder_of(str(file.path), folders),
+        )
+        for file in files
+        if file.source == "project" and definitions.is_built_in(file.content.text("name"))
+    )
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:

@@ -9,17 +9,12 @@ names commands or addresses judges servers that have one by these alone, because
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from handrail.config.snapshot import Layer, Settings
 from handrail.hooks.urls import url_allowed
-from handrail.lazy import lazy
-
-if TYPE_CHECKING:
-    from handrail.permissions import rules
-else:
-    rules = lazy("handrail.permissions.rules")  # only lists of server names need it
+from handrail.tools.mcp_names import server_name
 
 ALLOWED, DENIED, ONLY_MANAGED = "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"
 USUAL_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
@@ -118,4 +113,4 @@ def _reaches(pattern: str, address: str) -> bool:
 
 def _fold_name(name: str) -> str:
     """The name as it appears in tool names, in which different names may become the same."""
-    return rules.server_name(name.casefold())
+    return server_name(name.casefold())

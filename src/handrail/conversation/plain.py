@@ -6,13 +6,26 @@ from typing import Any
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+UNSAFE = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Those of them that JSON leaves as they are."""
+
 
 def plain(text: str) -> str:
     """The text with control and direction-changing characters and lone surrogates made visible; lines and tabs stay."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
-def plain_json(value: Any, *, indent: int | None = None) -> str:
-    """A value as JSON that is safe to show: the same characters are written as JSON escapes them."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def plain_json(value: Any, *, indent: int | None = None, compact: bool = False) -> str:
+    """The value as JSON that steers no terminal: such characters are escaped, which means the same to programs."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=(",", ":") if compact else None)
+    return text if text.isascii() and "\x7f" not in text else UNSAFE.sub(_escape, text)
+
+
+def without_steering(text: str) -> str:
+    """The text without C1 and direction-changing characters and lone surrogates, which no output of ours needs."""
+    return text if text.isascii() else UNSAFE.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return "?" if 0xD800 <= code < 0xE000 else f"\\u{code:04x}"  # strict readers refuse half a character

@@ -42,6 +42,29 @@ _HEADER_VALUE = (
     rf"(?:(?:bearer|basic|token)\s{{1,4}})?(?P<secret>{_VALUE}{{8,}})"
 )
 
+# What a name says to be secret: quoted, without blanks around the sign, as the rest of a line, or behind a flag. Code
+# is not touched: a call, a variable or an attribute has no digit, or goes on behind what could be a value.
+NAMES = (
+    r"(?P<password>passw(?:or)?d|passphrase)"
+    r"|(?:secret(?:[_-]?(?:access)?[_-]?key)?|token|(?:api|access|account|private|encryption|signing|master)[_-]?key)"
+)
+_BARE = r"(?![$<{\[%(])[^\s\"'\\,;&()<>{}$\[\]]"
+_END = r"(?![\w(.\[])"
+_DIGIT, _DIGIT_OR_SIGN = r"(?=[^\s\"']{0,300}?[0-9])", r"(?=[^\s\"']{0,300}?[0-9!@#%^*+~])"
+
+
+def _assigned_value(shortest: int, contains: str) -> str:
+    """What stands behind a secret name; `contains`: what a value without quotes must contain."""
+    quoted = rf"\\?[\"']?\s{{0,4}}(?:=>|:=|[=:])\s{{0,4}}(\\?[\"'])((?![$<{{\[%])[^\s\"'\\]{{{shortest},300}})\1"
+    bare = rf"({contains}{_BARE}{{{shortest},300}}+){_END}"
+    return rf"(?m:{quoted}|={bare}|[ \t]{{0,4}}[:=][ \t]{{1,4}}{bare}[ \t]*$)"
+
+
+PASSWORD_VALUE, KEY_VALUE = _assigned_value(4, _DIGIT_OR_SIGN), _assigned_value(16, _DIGIT)
+PASSWORD_FLAG = rf"[ \t]{{1,4}}({_DIGIT_OR_SIGN}{_BARE}{{4,300}}+){_END}"
+KEY_FLAG = rf"[ \t]{{1,4}}({_DIGIT}{_BARE}{{16,300}}+){_END}"
+FLAG = re.compile(r"(?<![\w-])--[A-Za-z-]*\Z")
+
 # label, a literal that is part of every match (in small letters if case does not matter), the shape; a group named
 # `secret` is what is removed, else all of it
 SHAPES: tuple[tuple[str, str, str], ...] = (
@@ -51,7 +74,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("github-token", "gh", r"gh[oprsu]_[A-Za-z0-9]{30,}"),
     ("github-token", "github_pat_", r"github_pat_\w{22,}"),
     ("gitlab-token", "glpat-", r"glpat-[\w-]{18,}"),
-    ("aws-key", "A", rf"{_EDGE}A(?:KI|SI)A[0-9A-Z]{{16}}(?![0-9A-Z])"),
+    ("aws-key", "A", r"A(?<![A-Za-z0-9]A)(?:KI|SI)A[0-9A-Z]{16}(?![0-9A-Z])"),
     ("google-key", "AIza", r"AIza[\w-]{35}"),
     ("google-token", "ya29.", r"ya29\.[\w-]{20,}"),
     ("slack-token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
@@ -60,6 +83,41 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("huggingface-token", "hf_", rf"{_EDGE}hf_[A-Za-z0-9]{{30,}}"),
     ("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{30,}"),
     ("xai-key", "xai-", rf"{_EDGE}xai-[A-Za-z0-9]{{30,}}"),
+    ("cargo-token", "cio", rf"{_EDGE}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9])"),
+    ("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{40,}"),
+    ("nuget-key", "oy2", rf"{_EDGE}oy2[a-z0-9]{{43}}(?![A-Za-z0-9])"),
+    ("docker-token", "dckr_", r"dckr_(?:pat|oat)_[\w-]{20,}"),
+    ("package-index", "_auth", r"_auth(?:Token)?\s{0,2}=\s{0,2}[\"']?(?P<secret>(?![$<{\[])[\w+/=.-]{8,})"),
+    ("package-index", "_password", rf"(?<![A-Za-z0-9])_password\s{{0,2}}=\s{{0,2}}[\"']?(?P<secret>{_VALUE}{{6,}})"),
+    ("sendgrid-key", "SG.", rf"{_EDGE}SG\.[\w-]{{16,}}\.[\w-]{{32,}}"),
+    ("mailgun-key", "key-", rf"{_EDGE}key-[0-9a-f]{{32}}(?![0-9a-f])"),
+    ("mailchimp-key", "-us", rf"{_EDGE}[0-9a-f]{{32}}-us[0-9]{{1,2}}(?![A-Za-z0-9])"),
+    ("brevo-key", "xkeysib-", r"xkeysib-[0-9a-f]{64}-\w{16}"),
+    ("resend-key", "re_", rf"{_EDGE}re_(?=\w*[0-9])[A-Za-z0-9]{{8,}}_[A-Za-z0-9]{{16,}}"),
+    ("twilio-key", "SK", r"SK(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![0-9a-f])"),
+    ("azure-key", "accountkey=", r"(?i)\baccountkey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
+    ("azure-key", "sharedaccesskey=", r"(?i)\bsharedaccesskey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
+    ("signed-url", "sig=", r"(?<=[?&])sig=(?P<secret>[\w%+/=-]{32,})"),
+    ("signed-url", "-signature=", r"(?i)(?<=[?&])x-(?:amz|goog)-signature=(?P<secret>[0-9a-f]{32,})"),
+    ("aws-token", "-security-token=", r"(?i)(?<=[?&])x-amz-security-token=(?P<secret>[\w%+/=-]{32,})"),
+    ("google-key", "GOCSPX-", r"GOCSPX-[\w-]{20,}"),
+    ("google-key", "GOOG1", rf"{_EDGE}GOOG1[A-Z0-9]{{20,}}"),
+    ("digitalocean-token", "_v1_", rf"{_EDGE}do[oprt]_v1_[0-9a-f]{{40,}}"),
+    ("dropbox-token", "sl.", rf"{_EDGE}sl\.[\w-]{{60,}}"),
+    ("databricks-token", "dapi", rf"{_EDGE}dapi[0-9a-f]{{32}}"),
+    ("vault-token", "hvs.", rf"{_EDGE}hvs\.[\w-]{{24,}}"),
+    ("vault-token", "hvb.", rf"{_EDGE}hvb\.[\w-]{{24,}}"),
+    ("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    ("shopify-token", "shp", rf"{_EDGE}shp(?:at|ca|pa|ss)_[0-9a-fA-F]{{32}}"),
+    ("supabase-token", "sbp_", rf"{_EDGE}sbp_[0-9a-f]{{40}}"),
+    ("grafana-token", "glsa_", rf"{_EDGE}glsa_[\w+/=-]{{32,}}"),
+    ("grafana-token", "glc_", rf"{_EDGE}glc_[\w+/=-]{{32,}}"),
+    ("replicate-token", "r8_", rf"{_EDGE}r8_[A-Za-z0-9]{{30,}}"),
+    ("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    ("webhook", "hooks.slack.com/", r"(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{20,}"),
+    ("webhook", "/api/webhooks/", r"(?<=/api/webhooks/)[0-9]{15,}/[\w-]{40,}"),
+    ("password", "PASSWORD=", rf"PASSWORD=(?P<secret>{_BARE}{{4,300}}+){_END}"),
+    ("password", "pwd=", r"(?i);\s{0,2}pwd=(?P<secret>[^;\s\"']{4,200})"),
     ("jwt", "eyJ", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     (
         "private-key",
@@ -69,7 +127,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("header", "authorization", rf"(?i)\bauthorization{_HEADER_VALUE}"),
     ("header", "api-key", rf"(?i)\b(?:x-|x-goog-)?api-key{_HEADER_VALUE}"),
     ("bearer", "earer", rf"\b[Bb]earer\s{{1,4}}(?P<secret>(?=[^\s]*[0-9]){_VALUE}{{16,}})"),
-    ("url-password", "@", r"(?<=://)[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/@]{3,256})@"),
+    ("url-password", "://", r"://[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/@]{3,256})@"),
 )
 
 
@@ -113,6 +171,7 @@ class Redactor:
         for label, needle, shape in SHAPES:
             if needle in (small if shape.startswith("(?i)") else text):
                 found += _matches(text, re.compile(shape), label)
+        found += _assignments(text, small)
         for pattern in self.patterns:
             found += _matches(text, pattern, "pattern")
         return _merge(_outside(text, found))
@@ -185,6 +244,24 @@ def _occurrences(text: str, value: str, label: str) -> list[TextEdit]:
 def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[TextEdit]:
     group = "secret" if "secret" in pattern.groupindex else 0
     return [secret_edit(*found.span(group), label) for found in pattern.finditer(text) if found[group]]
+
+
+def _assignments(text: str, small: str) -> list[TextEdit]:
+    """Values that are assigned to a name of a password or a key. Names are searched first, because values are slow."""
+    found: list[TextEdit] = []
+    if not any(needle in small for needle in ("passw", "passphrase", "secret", "token", "key")):
+        return found
+    # a few letters are two in small letters, and then the places in the two texts differ
+    names = re.finditer(NAMES, small) if len(small) == len(text) else re.finditer(NAMES, text, re.IGNORECASE)
+    for name in names:
+        is_password = name["password"] is not None
+        shape = PASSWORD_VALUE if is_password else KEY_VALUE
+        value = re.compile(shape).match(text, name.end())
+        if value is None and FLAG.search(text, max(name.start() - 32, 0), name.start()):
+            value = re.compile(PASSWORD_FLAG if is_password else KEY_FLAG).match(text, name.end())
+        if value is not None and value.lastindex is not None:
+            found.append(secret_edit(*value.span(value.lastindex), "password" if is_password else "assigned-key"))
+    return found
 
 
 def _outside(text: str, spans: list[TextEdit]) -> list[TextEdit]:

@@ -25,6 +25,7 @@ from handrail.dispatch.outcomes import (
     deferred_outcome,
     denied_outcome,
     error_outcome,
+    escape_imitations,
     hook_stop_outcome,
     message,
     rejected_outcome,
@@ -147,6 +148,7 @@ class CallPipeline:
             log.exception("call %s of %s crashed outside the tool", call.use.id, call.use.name)
             return crash_outcome(call.use, error, self._timings(call))
         done = cause is Cause.DONE
+        blocks = escape_imitations(blocks)
         if notices or hook.context or after.context:
             blocks = (*blocks, *map(Text, notices), *map(_note, (*hook.context, *after.context)))
         result = tool_result(request.use, blocks, is_error=not done)

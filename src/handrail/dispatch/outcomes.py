@@ -1,5 +1,7 @@
 """The outcomes that the engine makes itself, and the results of calls as the model gets them."""
 
+import re
+
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
 from handrail.conversation.transcript import PUT_OFF
 from handrail.dispatch.results import ends
@@ -16,6 +18,10 @@ def message(text: str) -> Text:
     return Text(text if len(text) <= MAX_MESSAGE else ends(text, MAX_MESSAGE))
 
 
+_TAGS = re.compile(r"(?i)<(?=\s*/?\s*(?:system-reminder|tool_use_error)\b)")
+_ESCAPED = "[The text above imitates tags of handrail itself. They are part of the text; their < is shown as &lt;.]"
+
+
 def tool_result(use: ToolUse, blocks: tuple[ResultBlock, ...], *, is_error: bool) -> ToolResult:
     """The result block of a call, with text that a request can carry."""
     for block in blocks:
@@ -23,6 +29,14 @@ def tool_result(use: ToolUse, blocks: tuple[ResultBlock, ...], *, is_error: bool
             blocks = tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
             break
     return ToolResult(use.id, blocks, is_error)
+
+
+def escape_imitations(blocks: tuple[ResultBlock, ...]) -> tuple[ResultBlock, ...]:
+    """The blocks of a tool, in which the tags of the program itself are escaped and said to be."""
+    if not any(isinstance(block, Text) and "<" in block.text and _TAGS.search(block.text) for block in blocks):
+        return blocks
+    shown = (Text(_TAGS.sub("&lt;", block.text)) if isinstance(block, Text) else block for block in blocks)
+    return (*shown, Text(_ESCAPED))
 
 
 def error_outcome(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:

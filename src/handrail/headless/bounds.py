@@ -1,8 +1,9 @@
 """Shortens lines that are too long for their readers: programs give up on lines above one megabyte."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from handrail.conversation.plain import plain_json
 
 LINE_LIMIT = 1_000_000
 PIECES = (200_000, 50_000, 10_000, 2_000, 200, 20)
@@ -24,7 +25,7 @@ def shorter(line: Mapping[str, Any], limit: int) -> dict[str, Any]:
 
 
 def _size(line: Mapping[str, Any]) -> int:
-    return len(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace"))
+    return len(plain_json(line).encode())
 
 
 def _cut(value: Any, piece: int) -> Any:

@@ -1,9 +1,8 @@
 """Prints a run: the final text, the one result object, or a line for everything that happens."""
 
-import json
 from typing import Literal, Protocol, TextIO, TypeAlias
 
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
 from handrail.headless.ways_out import denials_of, way_out
@@ -104,7 +103,7 @@ def printer_for(
 
 def dump_json(line: dict[str, object]) -> str:
     """One line of JSON; lone surrogates from a model cannot break it."""
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+    return plain_json(line, compact=True)
 
 
 def _write(stream: TextIO, text: str) -> None:

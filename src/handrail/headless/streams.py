@@ -7,7 +7,6 @@ line however this process ends; elsewhere, and for lines of more than a megabyte
 """
 
 import asyncio
-import json
 import os
 import threading
 from collections import deque
@@ -16,6 +15,7 @@ from errno import EPIPE
 from queue import SimpleQueue
 from typing import Any, Protocol
 
+from handrail.conversation.plain import plain_json
 from handrail.errors import ClosedError
 from handrail.headless.bounds import LINE_LIMIT, shorter
 from handrail.headless.pipe import AT_ONCE, Pipe
@@ -177,4 +177,4 @@ def line_bytes(line: Mapping[str, Any]) -> bytes:
 
 
 def _encode(line: Mapping[str, Any]) -> bytes:
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+    return plain_json(line, compact=True).encode() + b"\n"

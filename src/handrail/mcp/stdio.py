@@ -5,13 +5,14 @@ import contextlib
 import json
 import logging
 import os
-import signal
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from handrail.errors import McpError
 from handrail.mcp.peer import NOTIFY_TIMEOUT, Message, OnProgress, result_of
+from handrail.processes.spawn import ProcessSpec, Running, start
+from handrail.records import record
 
 log = logging.getLogger(__name__)
 
@@ -23,12 +24,52 @@ GRACE = 0.4
 """Seconds to wait for a server to exit, before SIGTERM and again before SIGKILL."""
 
 
-class StdioPeer:
-    """A running server, with its last lines of standard error. `aclose` ends it and its whole process group."""
+@record
+class Pipes:
+    """Our ends of the standard streams of a server."""
 
-    def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
-        self._process = process
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+    transports: tuple[asyncio.BaseTransport, ...]
+
+    def close(self) -> None:
+        """Close all of them."""
+        for transport in self.transports:
+            transport.close()
+
+
+async def open_pipes() -> tuple[Pipes, tuple[int, int, int]]:
+    """Pipes for a server, and the descriptors that it gets."""
+    loop = asyncio.get_running_loop()
+    (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = os.pipe(), os.pipe(), os.pipe()
+    out, stdout_reader = await _reading(from_stdout)
+    err, stderr_reader = await _reading(from_stderr)
+    into, flow = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(to_stdin, "wb", 0)
+    )
+    pipes = Pipes(asyncio.StreamWriter(into, flow, None, loop), stdout_reader, stderr_reader, (into, out, err))
+    return pipes, (stdin, stdout, stderr)
+
+
+async def _reading(fd: int) -> tuple[asyncio.BaseTransport, asyncio.StreamReader]:
+    reader = asyncio.StreamReader(limit=MAX_LINE)
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", 0))
+    return transport, reader
+
+
+class StdioPeer:
+    """
+    A running server under a reaper, with its last lines of standard error.
+
+    Everything that it started ends with it, also what left its process group: on `aclose`, and when we are killed.
+    """
+
+    def __init__(self, name: str, running: Running, pipes: "Pipes") -> None:
         self._name = name
+        self._running = running
+        self._pipes = pipes
         self._number = 0
         self._pending: dict[int, asyncio.Future[Message]] = {}
         self._progress: dict[int, OnProgress] = {}
@@ -40,19 +81,18 @@ class StdioPeer:
     async def start(cls, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Self:
         """Start a server; raises McpError if it cannot be started."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=dict(env),
-                cwd=cwd,
-                limit=MAX_LINE,
-                start_new_session=True,
-            )
+            pipes, theirs = await open_pipes()
+            try:
+                running = await start(ProcessSpec(argv, cwd, env, grace=GRACE), *theirs)
+            except BaseException:
+                pipes.close()
+                raise
+            finally:
+                for fd in theirs:
+                    os.close(fd)
         except (OSError, ValueError) as error:
             raise McpError(f"The MCP server {name!r} cannot be started ({argv[0]!r}): {error}.") from error
-        return cls(process, name)
+        return cls(name, running, pipes)
 
     async def request(
         self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
@@ -87,23 +127,14 @@ class StdioPeer:
 
     async def aclose(self) -> None:
         self._end("it was closed")
-        if self._process.stdin:
-            self._process.stdin.close()
-        try:
-            await asyncio.wait_for(self._process.wait(), GRACE)
-        except TimeoutError:
-            self._kill(signal.SIGTERM)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), GRACE)
-        self._kill(signal.SIGKILL)
-        await self._process.wait()
+        self._pipes.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._running.wait(), GRACE)
+        await self._running.stop_and_wait()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _kill(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+        self._pipes.close()
 
     def _cancel(self, number: int, reason: str) -> None:
         params = {"requestId": number, "reason": reason}
@@ -111,32 +142,33 @@ class StdioPeer:
 
     def _post(self, message: Message) -> None:
         """Send an optional message, unless the server has left too much unread."""
-        stdin = self._process.stdin
-        if not self._closed and stdin is not None and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
+        stdin = self._pipes.stdin
+        if not self._closed and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
             stdin.write(_line(message))
 
     async def _send(self, message: Message) -> None:
-        if self._closed or self._process.stdin is None:
-            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._closed or 'it has gone'}.")
+        if self._closed:
+            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._closed}.")
         try:
-            self._process.stdin.write(_line(message))
-            await self._process.stdin.drain()
+            self._pipes.stdin.write(_line(message))
+            await self._pipes.stdin.drain()
         except (OSError, ConnectionError) as error:
+            await asyncio.wait(self._tasks, timeout=GRACE)  # they learn how it ended
             self._end("it has ended")
-            raise McpError(f"The MCP server {self._name!r} has ended.{self._last_output()}") from error
+            text = f"The MCP server {self._name!r} cannot be asked: {self._closed}.{self._last_output()}"
+            raise McpError(text) from error
 
     async def _read(self) -> None:
-        assert self._process.stdout is not None
         try:
-            while line := await self._process.stdout.readline():
+            while line := await self._pipes.stdout.readline():
                 self._handle_line(line)
         except ValueError:
             self._end(f"it sent a line of more than {MAX_LINE:,} bytes")
         except Exception:
             log.exception("a message of the MCP server %r could not be handled", self._name)
             self._end("it sent a message that could not be handled")
-        await self._process.wait()
-        self._end(f"it ended with exit code {self._process.returncode}")
+        end = await self._running.wait()
+        self._end(f"it ended with exit code {end.code}")
 
     def _handle_line(self, line: bytes) -> None:
         try:
@@ -160,8 +192,7 @@ class StdioPeer:
                 pass  # other notifications are not used yet
 
     async def _collect_stderr(self) -> None:
-        assert self._process.stderr is not None
-        while piece := await self._process.stderr.read(65_536):
+        while piece := await self._pipes.stderr.read(65_536):
             self._stderr.extend(piece.decode("utf-8", "replace").splitlines()[-STDERR_LINES:])
 
     def _end(self, why: str) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
@@ -14,6 +13,7 @@ from handrail.errors import McpError, ToolDefinitionError, ToolError
 from handrail.mcp.peer import clean_text
 from handrail.mcp.server import RemoteTool, Server, output_of
 from handrail.tools.context import Progress, ToolContext
+from handrail.tools.mcp_names import normalise, server_name
 from handrail.tools.output import Output
 from handrail.tools.raw import RawTool
 from handrail.tools.tool import McpInfo, PromptView
@@ -24,7 +24,6 @@ MAX_NAME = 64
 MAX_NEWS = 1_000
 MAX_RESULT = 500_000
 RESULT_CHARS = 100_000
-NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class McpTool(RawTool):
@@ -95,8 +94,8 @@ def _number(value: object) -> TypeGuard[int | float]:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """The name that models see; a long one ends in a stable digest."""
-    name = f"mcp__{NOT_IN_NAMES.sub('_', server)}__{NOT_IN_NAMES.sub('_', tool)}"
+    """The name that models see; the first double underscore ends the server. A long one ends in a stable digest."""
+    name = f"mcp__{server_name(server)}__{normalise(tool)}"
     if len(name) <= MAX_NAME:
         return name
     digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
@@ -107,17 +106,28 @@ def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
     """The tools of a server that can be offered, and what is wrong with the others."""
     tools: list[McpTool] = []
     problems: list[str] = []
-    for remote in server.tools:
+    for name, remotes in by_name(server).items():
         try:
-            tool = McpTool(server, remote)
+            tool = McpTool(server, remotes[0])
         except ToolDefinitionError as error:
             problems.append(str(error))
             continue
-        if is_schema(tool.schema_json):
+        if len(remotes) > 1:  # what is allowed for the one would be allowed for the other
+            called = ", ".join(repr(remote.name) for remote in remotes)
+            problems.append(f"{len(remotes)} of its tools would have the name {name!r} ({called}), so none is offered.")
+        elif is_schema(tool.schema_json):
             tools.append(tool)
         else:
             problems.append(f"The input schema of {tool.name!r} is not a JSON Schema.")
     return tuple(tools), tuple(problems)
+
+
+def by_name(server: Server) -> dict[str, list[RemoteTool]]:
+    """The tools of a server by the names that models would see."""
+    found: dict[str, list[RemoteTool]] = {}
+    for remote in server.tools:
+        found.setdefault(tool_name(server.name, remote.name), []).append(remote)
+    return found
 
 
 def is_schema(written: bytes) -> bool:

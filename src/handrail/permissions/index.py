@@ -20,12 +20,11 @@ from handrail.permissions.rules import (
     WEB_FETCH,
     Behaviour,
     Rule,
-    normalise,
-    server_name,
 )
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
 from handrail.permissions.wildcards import WildcardPattern, parse_wildcards
+from handrail.tools.mcp_names import normalise, server_name
 from handrail.tools.tool import McpInfo
 
 Filed = tuple[WildcardPattern, Rule]

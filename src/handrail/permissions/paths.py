@@ -12,40 +12,13 @@ import unicodedata
 from functools import lru_cache
 
 from handrail.files.paths import FileKind, Place
+from handrail.permissions.protected_names import find_at_home, find_protected
 from handrail.shell.patterns import NamePattern
 from handrail.shell.secrets import secret as secret_path
 
-PROTECTED_FOLDERS = frozenset(
-    (".handrail", ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude", "git~1")
-)
-PROTECTED_PAIRS = frozenset(((".config", "git"),))
-# Read in a home folder only, by shells and programs that start.
-STARTUP_FILES = frozenset(
-    (
-        ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".login", ".inputrc",
-        ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".cshrc", ".tcshrc", ".kshrc",
-        ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".direnvrc",
-        ".pythonrc", ".pypirc", ".condarc", ".curlrc", ".wgetrc", ".netrc", ".gitconfig",
-    )
-)  # fmt: skip
-PROTECTED_FILES = STARTUP_FILES | frozenset(
-    (
-        ".gitmodules", ".envrc", ".npmrc", ".pre-commit-config.yaml", ".pre-commit-config.yml",
-        ".mcp.json", ".claude.json", ".gdbinit", ".lldbinit",
-    )
-)  # fmt: skip
-PROTECTED_START = ".yarnrc"
 # A pattern that leaves out hardly anything: `*`, `.*`, `.[!.]*`, `.??*`, `[a-z]*`.
 WILD = re.compile(r"[*?\[]")
 EVERY_NAME = re.compile(r"\.?(?:[*?]|\[[!^][^]]*\]|\[\[:\w+:\]\]|\[[^]]*[A-Za-z]-[A-Za-z][^]]*\])+\Z")
-# Below the home folder: what starts by itself, and what holds keys.
-PROTECTED_AT_HOME = (
-    "/.ssh", "/.gnupg", "/.aws", "/.kube", "/.docker", "/.local/bin", "/bin", "/.config/autostart", "/.config/systemd",
-    "/.config/fish", "/.config/environment.d", "/.local/share/applications", "/Library/LaunchAgents",
-    "/.local/lib", "/.config/pip", "/.pip", "/.m2", "/.gradle", "/.bundle", "/.ipython", "/.forward", "/.mailcap",
-    "/.vimrc", "/.vim", "/.config/nvim", "/.emacs", "/.emacs.d", "/.config/emacs", "/.tmux.conf", "/.config/tmux",
-    "/.screenrc", "/.psqlrc", "/.sqliterc", "/.irbrc", "/.Rprofile", "/.octaverc", "/.local/share/fish",
-)  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
@@ -59,20 +32,10 @@ def fold_name(name: str) -> str:
 @lru_cache(maxsize=4096)
 def protected_name(path: str, home: str) -> str:
     """The protected name in a path, or an empty text."""
-    names = [fold_name(name) for name in path.split("/") if name]
-    for at, name in enumerate(names):
-        following = names[at + 1] if at + 1 < len(names) else ""
-        if name in PROTECTED_FOLDERS and (name, following) != (".claude", "worktrees"):
-            return name
-        if (name, following) in PROTECTED_PAIRS:
-            return f"{name}/{following}"
-    last = names[-1] if names else ""
-    if last in PROTECTED_FILES or last.startswith(PROTECTED_START):
-        return last
-    for start in PROTECTED_AT_HOME:
-        if below(path.casefold(), (home + start).casefold()):
-            return f"~{start}"
-    return ""
+    if found := find_protected([fold_name(name) for name in path.split("/") if name]):
+        return found
+    folded, folded_home = path.casefold(), home.casefold()
+    return find_at_home(folded.removeprefix(folded_home)) if below(folded, folded_home) else ""
 
 
 def protected_place(place: Place, home: str, own: tuple[str, ...] = ()) -> str:

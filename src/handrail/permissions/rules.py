@@ -7,7 +7,6 @@ have meant is asked for.
 
 import re
 from enum import Enum
-from functools import lru_cache
 
 from handrail.permissions.known_tools import possible_tools
 from handrail.records import record
@@ -229,18 +228,6 @@ def split_rules(text: str) -> tuple[str, ...]:
         else:
             current += char
     return tuple(rule for rule in (*found, current) if rule)
-
-
-@lru_cache(maxsize=1_024)
-def normalise(name: str) -> str:
-    """The name of an MCP server or tool as rules and wire names spell it."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
-
-
-@lru_cache(maxsize=1_024)
-def server_name(name: str) -> str:
-    """A server's name without double underscores, so that `mcp__server__tool` splits in only one way."""
-    return re.sub(r"_{2,}", "_", normalise(name)).strip("_") or "_"
 
 
 def mcp_of(tool_name: str) -> McpInfo | None:

@@ -5,12 +5,13 @@ import shlex
 
 from handrail.permissions.case import Case
 from handrail.permissions.matching import coverage
-from handrail.permissions.rules import BASH, WEB_FETCH, Behaviour, Rule, normalise, parse_rule, server_name
+from handrail.permissions.rules import BASH, WEB_FETCH, Behaviour, Rule, parse_rule
 from handrail.permissions.shell import EXACT_ONLY, CommandPart, compile_shell
 from handrail.permissions.web import AddressClass
 from handrail.permissions.wide_rules import RUN_ANYTHING, SUB_COMMANDS, wide_command
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.records import record
+from handrail.tools.mcp_names import normalise, server_name
 
 MAX_RULES = 5
 STAR = r"\*"

@@ -7,7 +7,7 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -52,7 +52,7 @@ from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
-from handrail.session.subagents import Subagents, find_agents
+from handrail.session.subagents import Subagents, find_agents, is_trusted_agent
 from handrail.session.tools import deferral_of, unwanted_tools
 from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
@@ -193,7 +193,7 @@ def _open_parts(base: Foundation) -> Session:
     )
     chain = new_chain()
     agents = Subagents(
-        cache(partial(_find_agents, spec, base.start_env, host.on_warning)),
+        cache(partial(_find_agents, base)),
         parts,
         own_services,
         chain,
@@ -308,12 +308,13 @@ def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSetting
     return servers
 
 
-def _find_agents(
-    spec: SessionSpec, env: Mapping[str, str], on_warning: Callable[[str], None]
-) -> Mapping[str, AgentDefinition]:
-    agents, problems = find_agents(spec.cwd, env, spec.tools.agents, spec.flags.instruction_sources)
+def _find_agents(base: Foundation) -> Mapping[str, AgentDefinition]:
+    spec, may_replace = base.spec, partial(is_trusted_agent, base.settings)
+    agents, problems = find_agents(
+        spec.cwd, base.start_env, spec.tools.agents, spec.flags.instruction_sources, may_replace
+    )
     for problem in problems:
-        on_warning(problem)
+        base.host.on_warning(problem)
     return agents
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from handrail.config.places import SettingsPlaces
 from handrail.files.search_path import program_folders
-from handrail.permissions import paths
 from handrail.permissions.deny_paths import denied_patterns
 from handrail.permissions.policy import Policy
+from handrail.permissions.protected_names import Reach, names_of
 from handrail.permissions.web import AddressClass, address_class
 from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.plan import Protected
@@ -79,15 +79,10 @@ def denied_paths(policy: Policy, tool: str) -> Iterator[str]:
 
 def protected_names() -> Protected:
     """The protected names of the permission language: those of a project, and those of a home folder."""
-    yarn = (paths.PROTECTED_START, f"{paths.PROTECTED_START}.yml")
-    pairs = tuple("/".join(pair) for pair in sorted(paths.PROTECTED_PAIRS))
     return Protected(
-        project=(
-            *sorted(paths.PROTECTED_FOLDERS - OF_GIT),
-            *sorted(paths.PROTECTED_FILES - paths.STARTUP_FILES),
-            *yarn,
-        ),
-        home=(*sorted(paths.PROTECTED_FILES), *pairs, *(start.removeprefix("/") for start in paths.PROTECTED_AT_HOME)),
+        project=tuple(name for name in names_of(Reach.PROJECT) if name not in OF_GIT),
+        home=tuple(name.removeprefix("~/") for name in names_of(Reach.STARTUP, Reach.HOME)),
+        if_there=names_of(Reach.IF_THERE),
     )
 
 

@@ -17,13 +17,14 @@ from typing import Any
 from handrail.config.server_lists import refusal_reason
 from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError, McpError
+from handrail.mcp.environment import basic_environment
 from handrail.mcp.peer import ExchangePeer, Message, Peer
 from handrail.mcp.server import Server, connect
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import McpTool, tools_of
-from handrail.permissions.rules import server_name
 from handrail.session.session_settings import SessionSettings
 from handrail.tools.context import McpResource
+from handrail.tools.mcp_names import server_name
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
@@ -221,7 +222,11 @@ class Servers:
                 raise
             connection.status, connection.error = "failed", str(error)
             return
-        connection.tools, connection.problems = tools_of(connection.server)
+        tools, problems = tools_of(connection.server)
+        taken = {tool.name for each in self._connections.values() if each is not connection for tool in each.tools}
+        connection.tools = tuple(tool for tool in tools if tool.name not in taken)
+        double = [tool.name for tool in tools if tool.name in taken]
+        connection.problems = (*problems, *(f"another server has a tool of the name {name!r}." for name in double))
         connection.status = "connected"
 
     async def _peer(self, connection: Connection) -> Peer:
@@ -243,7 +248,8 @@ class Servers:
             case "stdio" if isinstance(config.get("command"), str):
                 used = forms[-1]
                 given = {key: str(value) for key, value in (config.get("env") or {}).items()}
-                env = {**self._env, "CLAUDE_PROJECT_DIR": self._cwd, "HANDRAIL_PROJECT_DIR": self._cwd}
+                env = basic_environment(self._env)
+                env |= {"CLAUDE_PROJECT_DIR": self._cwd, "HANDRAIL_PROJECT_DIR": self._cwd}
                 env |= {key: self._expand_variables(value) for key, value in given.items()}
                 return await StdioPeer.start(name, [used["command"], *used["args"]], env, self._cwd)
             case "stdio":

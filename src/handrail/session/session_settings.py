@@ -42,10 +42,10 @@ def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
             yield from needs_trust.files_named([value.get(key) for key in needs_trust.RUNS], folder)
 
 
-def _has_commands(places: SettingsPlaces) -> bool:
-    """Whether the project has commands, which may need trust."""
+def _has_definitions(places: SettingsPlaces) -> bool:
+    """Whether the project has commands or agents, which may need trust."""
     folders = config_folders(Path(places.cwd), {"HOME": places.home}, ("project",))
-    return any((folder.path / "commands").is_dir() for folder in folders)
+    return any((folder.path / kind).is_dir() for folder in folders for kind in ("commands", "agents"))
 
 
 def removes_tool(rule: str) -> bool:
@@ -77,7 +77,7 @@ class SessionSettings:
         self.on_change: list[Callable[[str], None]] = []
         """Called after each change with its source. Tools look for changes too, in their threads."""
         self._watch = SettingsWatch(places, flags)
-        nothing = self._watch.empty and not flags.settings and not self._policies and not _has_commands(places)
+        nothing = self._watch.empty and not flags.settings and not self._policies and not _has_definitions(places)
         settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies)
         self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))

@@ -1,6 +1,7 @@
 """Where handrail keeps its own files."""
 
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail.conversation.redact import Redactor, build_redactor
 from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits, ResultStore
+from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.store import TranscriptStore
@@ -22,7 +24,33 @@ RUN_FOLDERS = ("runs", "results", "hooks")
 
 
 def state_folder(variables: Mapping[str, str]) -> Path:
-    """The owner's state folder; `HANDRAIL_STATE_DIR` moves it. It is not made here."""
+    """
+    The owner's state folder; `HANDRAIL_STATE_DIR` moves it. It is not made here.
+
+    Raises:
+        HandrailError: it belongs to another user, or others can write to it: trust, rules and sessions could be theirs.
+    """
+    folder = _state_folder(variables)
+    if problem := _shared(folder):
+        raise HandrailError(
+            f"The state folder {str(folder)!r} {problem}, so what is trusted and remembered there may not be yours. "
+            f"Make it yours alone (chown, chmod go-w), or set HANDRAIL_STATE_DIR to another folder."
+        )
+    return folder
+
+
+def _shared(folder: Path) -> str:
+    """Why others have a say in what a folder holds; empty if they do not, or if it is not there yet."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return ""
+    if found.st_uid != os.geteuid():
+        return f"belongs to another user (uid {found.st_uid})"
+    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o})" if found.st_mode & 0o022 else ""
+
+
+def _state_folder(variables: Mapping[str, str]) -> Path:
     moved = variables.get("HANDRAIL_STATE_DIR")
     if moved:
         return Path(moved).expanduser().absolute()

@@ -7,8 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from handrail.agents.definitions import BUILT_IN, AgentDefinition, parse_definition, parse_json, unused_fields
+from handrail.agents.definitions import (
+    BUILT_IN,
+    AgentDefinition,
+    is_built_in,
+    parse_definition,
+    parse_json,
+    unused_fields,
+)
 from handrail.builtin.services import ToolServices
+from handrail.config.needs_trust import agent_items
+from handrail.config.snapshot import TRUSTED
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Chain
@@ -22,6 +31,7 @@ from handrail.session.drive import drive
 from handrail.session.model_options import named_model
 from handrail.session.models import model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
+from handrail.session.session_settings import SessionSettings
 from handrail.session.tools import only_reads
 from handrail.tools.context import AgentIdentity, AgentType, ToolContext
 from handrail.tools.delegation import AgentNews, AgentReport, AgentTask
@@ -34,13 +44,21 @@ OpenBeside: TypeAlias = Callable[[str], OpenTranscript | None]
 
 
 def find_agents(
-    cwd: Path, env: Mapping[str, str], given: Mapping[str, Any], sources: Collection[str] = SOURCES
+    cwd: Path,
+    env: Mapping[str, str],
+    given: Mapping[str, Any],
+    sources: Collection[str] = SOURCES,
+    may_replace: Callable[[DefinitionFile], bool] = lambda _file: False,
 ) -> tuple[dict[str, AgentDefinition], list[str]]:
-    """All sub-agents that hold in a folder, by name, and why others do not. What a program gives goes before files."""
+    """
+    All sub-agents that hold in a folder, by name, and why others do not. What a program gives goes before files.
+
+    A project's file takes the place of a built-in agent only if `may_replace` says so.
+    """
     found: dict[str, AgentDefinition] = {}
     problems: list[str] = []
     candidates = [parse_json(name, value, "--agents") for name, value in given.items()]
-    for each in (*candidates, *_files(config_folders(cwd, env, sources)), *BUILT_IN):
+    for each in (*candidates, *_files(config_folders(cwd, env, sources), may_replace), *BUILT_IN):
         if isinstance(each, str):
             problems.append(each)
         else:
@@ -54,11 +72,24 @@ def find_agents(
     return found, problems
 
 
-def _files(folders: Iterable[ConfigFolder]) -> Iterator[AgentDefinition | str]:
+def is_trusted_agent(settings: SessionSettings, file: DefinitionFile) -> bool:
+    """Whether a project's file may take the place of a built-in agent: it is what was trusted."""
+    loaded = settings.loaded.settings
+    items = agent_items((file,), settings.places.folders)
+    return all(item in loaded.items and loaded.trust_by_folder.get(item.folder) == TRUSTED for item in items)
+
+
+def _files(
+    folders: Iterable[ConfigFolder], may_replace: Callable[[DefinitionFile], bool]
+) -> Iterator[AgentDefinition | str]:
     for folder in folders:
         for file in read_definitions(folder, "agents"):
             if not isinstance(file, DefinitionFile):
                 yield str(file)
+                continue
+            name = file.content.text("name")
+            if file.source == "project" and is_built_in(name) and not may_replace(file):
+                yield f"{file.shown}: it does not replace the built-in agent {name!r} before this folder is trusted"
                 continue
             yield parse_definition(file.content, str(file.path))
             if fields := unused_fields(file.content):

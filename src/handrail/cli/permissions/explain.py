@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any
 
 from handrail.cli.permissions.calls import KnownTools, hook_json, open_preview, rule_json
 from handrail.cli.terminal import Screen
+from handrail.conversation.plain import plain_json
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
 from handrail.permissions.decide import case_of, decide_case
@@ -30,7 +30,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: the call would run without a question; 1: it would not."""
     explained = asyncio.run(explain(chosen))
     if chosen.json:
-        print(json.dumps(explained, ensure_ascii=False))
+        print(plain_json(explained))
     else:
         print(format_explanation(explained, Screen(sys.stdout)))
     return EXIT[explained["decision"]]

@@ -12,7 +12,7 @@ from typing import Any
 
 from handrail.cli.permissions.calls import KnownTools, open_preview
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.permissions.decide import case_of, decide_case
 from handrail.permissions.layers import outcome
 from handrail.permissions.policy import Policy
@@ -30,7 +30,7 @@ PROPOSED = RuleSource("proposed")
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no decision would change; 1: at least one would."""
     report = asyncio.run(simulate(chosen))
-    print(json.dumps(report, ensure_ascii=False) if chosen.json else plain(format_report(report)))
+    print(plain_json(report) if chosen.json else plain(format_report(report)))
     return DIFFERENT if report["changed"] else SAME
 
 

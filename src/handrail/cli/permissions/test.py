@@ -12,7 +12,7 @@ from typing import Any
 
 from handrail.cli.permissions.calls import KnownTools, hook_json, open_preview, rule_json
 from handrail.conversation.blocks import ToolUse
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
 from handrail.permissions.layers import outcome
 from handrail.permissions.matching import all_matches
@@ -44,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
     wrong = sum(not result["ok"] for result in results)
     for example, result in zip(examples, results, strict=True):
         if chosen.json:
-            print(json.dumps(result, ensure_ascii=False))
+            print(plain_json(result))
         elif not result["ok"]:
             expected = " or ".join(sorted(example.expect))
             shown = f"{result['id']}: {result['decision']}, expected {expected}: {result['reason']}"

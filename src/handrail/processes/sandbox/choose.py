@@ -42,7 +42,7 @@ PROTECTS = {
 
 EVERYWHERE = (
     "What a command writes in a working folder can run later: scripts, Makefiles, programs in .venv/bin.",
-    "Names are protected at the top of a working folder, not in folders below it.",
+    "Names are protected at the top of a working folder, not below; planted git repositories are renamed afterwards.",
     "A bug in the kernel can open a way out; memory, processor time and disk space are not limited.",
 )
 LIMITS = {
@@ -50,6 +50,7 @@ LIMITS = {
     Method.LANDLOCK: (
         "Nothing new can be made directly in a working folder or in .git, so commits do not work.",
         "Allowed domains cannot be reached. Names and command lines of other processes can be seen.",
+        "Modes, owners and times of your files outside can be changed (chmod, touch), their content cannot.",
         "Processes that a command leaves behind are found by handrail, not ended by the kernel.",
     ),
     Method.SEATBELT: ("Allowed domains cannot be reached. The profile has not been tried on every version of macOS.",),

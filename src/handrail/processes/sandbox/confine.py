@@ -1,11 +1,12 @@
 """Confines the commands of a session: `CommandSandbox.wrap` turns an argument vector into one that is confined."""
 
 import asyncio
+import glob
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -18,12 +19,14 @@ from handrail.processes.sandbox.choose import Method, MethodTrial, best, try_met
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.explain import explain
 from handrail.processes.sandbox.git import git_folders
+from handrail.processes.sandbox.hold_back import PlantGuard
 from handrail.processes.sandbox.paths import DROPPED_VARIABLES, SYSTEM
 from handrail.processes.sandbox.placeholders import Placeholders, real_kind
 from handrail.processes.sandbox.placement import standing
 from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, PlanInputs, Protected, make_plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
+from handrail.processes.sandbox.sockets import sockets_to_hide
 from handrail.processes.sandbox_contract import Restrictions, Standing, WrappedCommand
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ class CommandSandbox:
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._placeholders = Placeholders()
+        self._plants = PlantGuard()
         self._proxy: proxy.Proxy | None = None
 
     @property
@@ -95,8 +99,8 @@ class CommandSandbox:
 
     def plan(self) -> Plan:
         """What commands may do at present; made anew when the working folders or their git folders have changed."""
-        folders = self._working_dirs()
-        git = git_folders((*folders, *self.settings.filesystem.allow_write))
+        folders, roots = self._working_dirs(), self._roots()
+        git = git_folders(roots)
         around = PlanInputs(
             home=self._home,
             working_dirs=folders,
@@ -106,9 +110,17 @@ class CommandSandbox:
             shown=(sys.base_prefix,),
             git_writable=git.writable,
             git_guarded=git.guarded,
+            found=tuple(path for root in roots for path in existing(root, self._protected.if_there)),
             real=os.path.realpath,
         )
         return _plan(self.settings, around)
+
+    def _roots(self) -> tuple[str, ...]:
+        return (*self._working_dirs(), *self.settings.filesystem.allow_write)
+
+    def _unguarded(self) -> frozenset[str]:
+        """The protected files that exist and could have been made by a command."""
+        return frozenset(path for root in self._roots() for path in existing(root, self._protected.if_there))
 
     def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
         """The command, confined. Raises SandboxError if it cannot be confined, and must not be run."""
@@ -117,6 +129,7 @@ class CommandSandbox:
             raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
         self._tmp.mkdir(0o700, parents=True, exist_ok=True)
         with ExitStack() as stack:
+            stack.callback(self._plants.begin(self._roots(), self._unguarded))
             command, fds, restrictions = self._confine(method, plan, argv, stack)
             return WrappedCommand(command, environment(plan, method.method), fds, restrictions, stack.pop_all())
 
@@ -124,7 +137,13 @@ class CommandSandbox:
         match method.method:
             case Method.BUBBLEWRAP:
                 return _bubblewrap(
-                    method.program, plan, argv, stack, placeholders=self._placeholders, proxy=self.proxy(plan)
+                    method.program,
+                    plan,
+                    argv,
+                    stack,
+                    placeholders=self._placeholders,
+                    proxy=self.proxy(plan),
+                    sockets=sockets_to_hide(plan, self.settings.network.unix_sockets),
                 )
             case Method.LANDLOCK:
                 return argv, (), landlock.orders(plan, children)
@@ -132,10 +151,11 @@ class CommandSandbox:
                 return seatbelt.wrap(plan, argv), (), None
 
     def explain(self, output: str, code: int) -> str:
-        """What the sandbox had to do with a failure, for the model; nothing if it had nothing to do with it."""
+        """What a command planted, and what the sandbox had to do with a failure; nothing if there is neither."""
         refused = self._proxy.refusals() if self._proxy else ()
         can_leave = self.settings.allow_unsandboxed
-        return explain(output, code, self.plan(), self.method.method, can_leave=can_leave, refused=refused)
+        why = explain(output, code, self.plan(), self.method.method, can_leave=can_leave, refused=refused)
+        return " ".join(filter(None, (self._plants.reports(), why)))
 
     def close(self) -> None:
         """End the proxy and free the names that were kept occupied. The session's folder is left to the session."""
@@ -151,6 +171,14 @@ class CommandSandbox:
                 self._proxy = proxy.Proxy(plan.allowed, plan.denied, self._public)
                 self._stack.callback(self._proxy.close)
             return self._proxy.path
+
+
+def existing(root: str, names: tuple[str, ...]) -> Iterator[str]:
+    """The files in a folder that have one of the names, links left out: what they lead to is judged by itself."""
+    for name in names:
+        path = f"{root}/{name}"
+        found = glob.glob(glob.escape(root) + f"/{name}", include_hidden=True) if "*" in name else (path,)  # noqa: PTH207
+        yield from (each for each in found if real_kind(each) not in (0, stat.S_IFLNK))
 
 
 def environment(plan: Plan, method: Method) -> dict[str, str | None]:
@@ -191,7 +219,14 @@ def _in_memory(content: bytes, stack: ExitStack) -> int:
 
 
 def _bubblewrap(
-    program: str, plan: Plan, argv: list[str], stack: ExitStack, *, placeholders: Placeholders, proxy: str
+    program: str,
+    plan: Plan,
+    argv: list[str],
+    stack: ExitStack,
+    *,
+    placeholders: Placeholders,
+    proxy: str,
+    sockets: Sequence[str],
 ) -> Start:
     folders = placeholders.take(bubblewrap.missing(plan, real_kind))
     stack.callback(placeholders.release)
@@ -199,6 +234,8 @@ def _bubblewrap(
     options = bubblewrap.arguments(
         plan, readable_kind, occupied=folders, as_root=os.geteuid() == 0, disable_userns=rules is None, proxy=proxy
     )
+    for path in sockets:
+        options += ["--ro-bind", "/dev/null", path]
     fds: list[int] = []
     if rules is not None:
         fds.append(_in_memory(rules, stack))

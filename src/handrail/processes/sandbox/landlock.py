@@ -4,7 +4,8 @@ Landlock with seccomp: the fallback where bubblewrap cannot work.
 Landlock only adds rights, folder by folder, for everything below. So a folder with something hidden in it is not
 granted as a whole but child by child, and in a folder with something protected in it no new entries can be made: the
 working folder's own top, and the top of `.git`. That is narrower than bubblewrap, never wider. Sockets are refused
-altogether, because Landlock does not look at sockets in the file system.
+altogether, because Landlock does not look at sockets in the file system, and so are changes of extended attributes.
+It does not look at modes, owners and times either: a command can change those of the user's files anywhere.
 """
 
 import ctypes
@@ -70,7 +71,7 @@ def rules(plan: Plan, children: Children) -> list[tuple[str, int]]:
 
 def orders(plan: Plan, children: Children) -> dict[str, Any]:
     """What `processes.restrict` has to do, as plain data."""
-    program = seccomp_filter(())
+    program = seccomp_filter((), attributes=False)
     assert program is not None, "this kind of machine was not chosen for Landlock"
     handled = ALL_OF_VERSION_3 | (IOCTL_DEV if version() >= 5 else 0)
     return {

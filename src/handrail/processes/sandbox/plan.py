@@ -44,6 +44,8 @@ class Protected:
     """Directly in a folder that can be written."""
     home: tuple[str, ...]
     """Below the home folder."""
+    if_there: tuple[str, ...] = ()
+    """In a folder that can be written, where they exist; the last step may be a pattern."""
 
 
 @record
@@ -63,6 +65,8 @@ class PlanInputs:
     """Git folders outside the working folders that belong to them (linked worktrees)."""
     git_guarded: tuple[str, ...] = ()
     """In git folders: what git runs or follows."""
+    found: tuple[str, ...] = ()
+    """Protected files that exist, beside those that are always guarded."""
     real: Callable[[str], str] = str
     """Follows links, so that what a hidden name leads to is hidden too."""
 
@@ -142,7 +146,9 @@ class _Rules:
         self.shown = frozenset(explicit | defaults)
         protected = {f"{root}/{name}" for root in self.writable for name in around.protected.project}
         protected |= {f"{home}/{name}" for name in around.protected.home}
-        self.closed = frozenset((*protected, *around.git_guarded, *files.deny_write, *map(real, files.deny_write)))
+        self.closed = frozenset(
+            (*protected, *around.git_guarded, *around.found, *files.deny_write, *map(real, files.deny_write))
+        )
         self.guarded = {path for path in self.closed if self.access(parent(path)) is PathAccess.WRITE}
         self.pinned = {
             folder

@@ -25,6 +25,17 @@ DENIED = {
     "open_by_handle_at": (304, 265),
     "setns": (308, 268),
 }
+# Attributes of files, which Landlock does not look at. Programs take them for a file system without attributes.
+ATTRIBUTES = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "setxattrat": (463, 463),
+    "removexattrat": (466, 466),
+}
 SOCKET, IOCTL, CLONE, UNSHARE, CLONE3 = (41, 198), (16, 29), (56, 220), (272, 97), (435, 435)
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 X32 = 0x40000000
@@ -40,8 +51,14 @@ IN_OWN_NETWORK = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socke
 
 
 @cache
-def seccomp_filter(families: tuple[int, ...], machine: str = platform.machine()) -> bytes | None:
-    """The program for this kind of machine, which lets sockets of these families be made; None if it is not known."""
+def seccomp_filter(
+    families: tuple[int, ...], machine: str = platform.machine(), *, attributes: bool = True
+) -> bytes | None:
+    """
+    The program for this kind of machine, which lets sockets of these families be made; None if it is not known.
+
+    `attributes`: whether extended attributes of files may be changed.
+    """
     if machine not in ARCHITECTURES:
         return None
     column, audit = ARCHITECTURES[machine]
@@ -56,6 +73,8 @@ def seccomp_filter(families: tuple[int, ...], machine: str = platform.machine())
     ]
     for numbers in DENIED.values():
         code += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, REFUSE | errno.EPERM)]
+    for numbers in () if attributes else ATTRIBUTES.values():
+        code += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, REFUSE | errno.EOPNOTSUPP)]
     # its flags cannot be seen from here; the C library then uses clone
     code += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
     for numbers in (CLONE, UNSHARE):

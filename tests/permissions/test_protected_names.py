@@ -1,0 +1,69 @@
+"""Names that run or decide something later: one table with sources, read by rules, questions and the sandbox alike."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.permissions.paths import protected_name
+from handrail.permissions.protected_names import TABLE, Reach, names_of
+from handrail.session.confinement import protected_names
+from tests.permissions.world import World
+
+IN_PROJECTS = names_of(Reach.PROJECT, Reach.IF_THERE, Reach.BY_NAME, Reach.STARTUP)
+OF_THE_ISSUE = (
+    ".cursor/mcp.json", ".gemini/settings.json", ".codex/config.toml", ".qwen/settings.json", ".kiro/hooks/a.kiro.hook",
+    ".roo/mcp.json", ".amazonq/mcp.json", ".opencode/plugin/a.ts", ".zed/tasks.json", ".devcontainer.json",
+    ".devcontainer/a/devcontainer.json", "team.code-workspace", "mise.toml", ".mise.toml", "mise.local.toml",
+    ".config/mise/config.toml", "lefthook.yml", "lefthook-local.yml", ".hg/hgrc", ".pnpmfile.cjs", ".bazelrc",
+    ".github/workflows/ci.yml", ".github/actions/a/action.yml", ".exrc", ".nvim.lua", ".dir-locals.el",
+    ".venv/bin/gzip", "venv/bin/python", "node_modules/.bin/eslint", ".windsurf/hooks.json", ".clinerules/hooks/a",
+    "lib/site-packages/x.pth", ".yarnrc.local",
+)  # fmt: skip
+
+
+@pytest.mark.proves("X21")
+@pytest.mark.parametrize("name", OF_THE_ISSUE)
+def test_what_agents_editors_and_builds_run_is_asked_about(name: str, tmp_path: Path) -> None:
+    world = World(tmp_path, mode="acceptEdits", rules={"allow": ["Edit(**)", "Write"]})
+
+    assert world.says("Write", {"file_path": name}) == "ask"
+    assert world.says("Write", {"file_path": f"packages/a/{name}"}) == "ask"
+    assert world.bash(f"cp a.txt {name}") == "ask"
+    assert world.bash(f"echo x > sub/{name}") == "ask"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".github/CODEOWNERS", "workflows/ci.yml", "cursor/a.py", "bin/tool", "src/venv.py", "code-workspace.md",
+        "hg/hgrc", "docs/mise.md", "lefthook.md", "node_modules/a/index.js", "a.pth", "Makefile", "README.md",
+    ],
+)  # fmt: skip
+def test_everyday_files_are_not_protected(name: str, tmp_path: Path) -> None:
+    assert World(tmp_path, mode="acceptEdits").says("Write", {"file_path": name}) == "allow"
+
+
+@given(
+    st.sampled_from(IN_PROJECTS),
+    st.lists(st.sampled_from(("a", "src", "packages")), max_size=3),
+    st.lists(st.sampled_from(("x", "b.json")), max_size=2),
+    st.data(),
+)
+def test_every_name_of_the_table_is_protected_at_any_depth_and_in_any_spelling(
+    name: str, above: list[str], under: list[str], data: st.DataObject
+) -> None:
+    letters = [data.draw(st.sampled_from((each, each.upper(), each + "\u200b"))) for each in name.replace("*", "x")]
+
+    assert protected_name("/".join(["/home/dev/p", *above, "".join(letters), *under]), "/home/dev")
+
+
+def test_each_row_names_its_source_and_no_name_stands_twice() -> None:
+    names = [(row.reach, name) for row in TABLE for name in row.names]
+
+    assert all(row.source.startswith(("https://", "docs/")) and row.names for row in TABLE)
+    assert len(names) == len(set(names))
+    assert {".cursor", ".git"} - set(protected_names().project) == {".git"}
+    assert not {".venv/bin", "node_modules/.bin"} & {*protected_names().project, *protected_names().if_there}
+    assert ".hg/hgrc" in protected_names().project
