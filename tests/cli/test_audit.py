@@ -59,11 +59,14 @@ def test_every_decision_is_listed_with_the_rule_that_made_it(capsys: pytest.Capt
 
 @pytest.mark.usefixtures("project")
 def test_the_list_can_be_narrowed_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    [denied] = rows(capsys, "--denied")
+    denied, unanswered = rows(capsys, "--denied")
 
     assert [row["tool"] for row in rows(capsys, "--tool", "Read")] == ["Read"]
     assert rows(capsys, "--session", denied["session"]) == [denied]
-    assert [row["kind"] for row in rows(capsys, "--denied", "--asked")] == ["denied", "asked"]
+    assert rows(capsys, "--asked") == [unanswered]
+    assert rows(capsys, "--denied", "--asked") == [denied, unanswered]
+    assert [row["kind"] for row in rows(capsys, "--allowed")] == ["allowed", "allowed"]
+    assert rows(capsys, "--denied", "--limit", "1") == [unanswered]
     assert [row["rule"] for row in rows(capsys, "--rule", "touch")] == [ALLOW_RULE]
     assert rows(capsys, "--by", "tool") == [
         {"tool": "Bash", "allowed": 1, "asked": 1, "denied": 1},
@@ -76,7 +79,7 @@ def test_the_list_can_be_narrowed_and_counted(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.usefixtures("project")
 def test_why_tells_everything_about_one_call(capsys: pytest.CaptureFixture[str]) -> None:
-    [denied] = rows(capsys, "--denied")
+    denied, _ = rows(capsys, "--denied")
     name = f"{denied['session']}/{denied['call']}"
 
     told = audit(capsys, "why", name)

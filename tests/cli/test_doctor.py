@@ -215,7 +215,7 @@ def test_every_optional_part_says_what_is_off_without_it(tmp_path: Path, monkeyp
     ("reply", "code", "said"),
     [
         (Reply((Text("pong"),)), 0, "ping      answered 'pong' after"),
-        (Reply(status=401, error="no such key"), 1, "no such key"),
+        (Reply(status=401, error="no such key"), 1, "No key was sent: set ANTHROPIC_API_KEY."),
     ],
 )
 async def test_the_model_can_be_asked(tmp_path: Path, reply: Reply, code: int, said: str) -> None:

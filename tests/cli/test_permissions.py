@@ -163,7 +163,7 @@ def test_a_call_can_be_written_like_a_rule(
         (("explain", "Bash", "{}", "--permission-mode", "brave"), "there is no mode 'brave'"),
         (("explain", "Bash", "{}", "--cwd", "nowhere"), "--cwd: 'nowhere' is not a folder"),
         (("test", "/dev/null"), "/dev/null holds no examples, so nothing was tested"),
-        (("explain", "Bash", "{}", "--settings", "{bad"), "there is no file '{bad'"),
+        (("explain", "Bash", "{}", "--settings", "{bad"), "--settings:1: a key in double quotes"),
         (("lint", "--settings", '{"permissions": []}'), "must be an object"),
     ],
 )

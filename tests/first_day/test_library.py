@@ -64,7 +64,7 @@ async def test_my_approver_has_a_bug_and_nothing_runs(tmp_path: Path, caplog: py
     answer = await Agent(asks_to_send(), [send], can_use_tool=approve, cwd=tmp_path).ask("Send it.")
 
     assert outbox == []
-    [denial] = answer.ended.denials
+    [denial] = answer.denials
     assert denial.reason == "the program that runs this agent was asked and failed (KeyError: 'recipient')"
     assert "KeyError: 'recipient'" in caplog.text
     assert "in approve" in caplog.text

@@ -182,7 +182,7 @@ async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
         (
             ("Say hello.", "--tools", "Raed"),
             0,
-            "no built-in tool 'Raed' here; the others are used. Did you mean 'Read'?",
+            "no built-in tool 'Raed' here, so it is left out. Did you mean 'Read'?",
         ),
     ],
 )
@@ -203,3 +203,31 @@ async def test_working_in_the_home_folder_is_warned_about(project: Path) -> None
 
     assert "handrail: the agent works in your home folder" in terminal.shown
     assert terminal.shown.splitlines()[-1] == "Hello there."
+
+
+async def test_what_handrail_says_about_a_run_is_wrapped_to_the_terminal(project: Path) -> None:
+    touch = ToolUse("t1", "Bash", {"command": "touch a-file-with-a-name"})
+    replies = [Reply((touch,)), Reply((Text("Done."),))]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        OnTerminal(project, variables(server, project), "Touch it.", "--no-ask", columns=60) as terminal,
+    ):
+        assert await terminal.code() == 0
+
+    assert "handrail: Bash was refused: 'touch a-file-with-a-name' is" in terminal.shown
+    *lines, way_out = terminal.shown.splitlines()
+    assert way_out == "handrail: To allow what was refused: add --allowedTools 'Bash(touch *)'."  # whole, to be copied
+    assert max(map(len, lines)) <= 60
+
+
+async def test_a_wide_rule_is_told_of_once_and_not_lost_in_a_run_without_calls(project: Path) -> None:
+    (project / ".handrail").mkdir()
+    (project / ".handrail" / "settings.json").write_text('{"permissions": {"allow": ["Bash(make *)"]}}')
+    look = [Reply((ToolUse("t1", "Bash", {"command": "./check"}),)), HELLO]
+    flags = ("Look around.", "--trust")
+
+    runs = [(await handrail(replies, project, *flags))[0] for replies in ([HELLO], look, look)]
+    by_flag, _ = await handrail(look, project, *flags, "--allowedTools", "Bash(git *)")
+
+    assert [("Bash(make *) allows more" in ran.errors) for ran in runs] == [False, True, False]
+    assert "Bash(git *) allow more than they seem to. Bash(git *): git runs any program" in by_flag.errors

@@ -94,6 +94,7 @@ def test_the_same_slip_has_the_same_consequence_in_a_flag_an_argument_and_a_prog
     assert code == 3
     assert "command line: 'bash' - there is no tool 'bash'; names keep their case: Bash" in by_flag
     assert "names keep their case" in asked_once(repository, MAKE, allow=["Bash"], deny=["bash"])["make"]
+    assert "rules of the program: 'bash' - there is no tool" in capsys.readouterr().err
     assert "'bash'" in asked_once(repository, MAKE, allow=["Bash"], hooks=hooks)["make"]
     assert not (repository.root / "made").exists()
 

@@ -107,6 +107,15 @@ def test_trust_shows_what_it_is_about_asks_and_tells_what_changed_since(project:
     assert handrail("trust", "--yes", cwd=project, environment=home(project)).returncode == 0
 
 
+def test_the_rules_of_a_folder_can_be_checked_before_it_is_trusted(project: Path) -> None:
+    checked = handrail("permissions", "lint", cwd=project, environment=home(project))
+
+    assert (checked.returncode, ": wide: Bash(make *): make runs" in checked.stdout) == (1, True)
+    assert "2 rules, 1 remark" in checked.stdout
+    untrusted = handrail("permissions", "explain", "Bash(make all)", cwd=project, environment=home(project))
+    assert untrusted.stdout.startswith("ask")
+
+
 def test_a_policy_is_explained_with_its_hooks_and_a_slip_is_no_answer(project: Path) -> None:
     def explain(*words: str) -> subprocess.CompletedProcess[str]:
         return handrail("permissions", "explain", *words, cwd=project, environment=home(project))
@@ -182,6 +191,9 @@ def test_the_tools_of_a_run_are_listed_with_what_is_held_back_and_servers_only_w
     listed = handrail("tools", "--disallowedTools", "Write", cwd=project, environment=home(project)).stdout
     asked = handrail("tools", "--connect", "--json", cwd=project, environment=home(project)).stdout
 
+    slip = handrail("tools", "--tools", "read", cwd=project, environment=home(project))
+
+    assert "no built-in tool 'read' here, so it is left out. Did you mean 'Read'?" in slip.stderr
     assert "  Write       denied by command line: Write\n" in listed
     assert "MCP servers\n  notes  not asked for its tools; --connect does\n" in listed
     [found] = [row for row in json.loads(asked) if row["name"] == "mcp__notes__find"]
@@ -201,6 +213,7 @@ REPORTS = (
     ["permissions", "explain", "Bash(make all && curl http://example.com/a/long/path/to/something/to/wrap)"],
     ["audit"],
 )
+PLAIN_REPORTS = (["permissions", "lint"], ["shell", "git -c alias.x=!id x"], ["sessions", "list", "--all"])
 
 
 STEERING = "\x1b[2J\x1b]0;owned\x07\x9b5m\u202e\r"
@@ -256,6 +269,8 @@ def test_no_folder_steers_the_terminal_of_the_person_who_looks_at_it(hostile: Pa
 def test_reports_fit_the_terminal_and_colour_is_left_out_where_it_is_not_wanted(project: Path, columns: int) -> None:
     handrail("call", "Bash", '{"command": "touch a file with a long name"}', cwd=project, environment=home(project))
 
+    for words in PLAIN_REPORTS:
+        assert max(map(len, in_terminal(project, words, columns=columns)[1].splitlines())) <= columns, words
     for words in REPORTS:
         code, shown = in_terminal(project, words, columns=columns)
         plain = COLOUR.sub("", shown)

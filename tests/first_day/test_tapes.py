@@ -194,6 +194,7 @@ def test_call_edit_works_at_once_and_says_that_it_read_the_file(project: Path, t
     assert (done.returncode, done.stderr) == (0, "handrail: read new.py first: Edit changes only what was read\n")
     assert "+show('new.py')" in done.stdout
     assert refused.returncode == 3
+    assert refused.stderr.endswith("handrail: To allow it: add --permission-mode acceptEdits.\n")
 
 
 def test_a_failed_edit_shows_the_place_in_the_line_and_never_asks_to_read_again(project: Path, tmp_path: Path) -> None:

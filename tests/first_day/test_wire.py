@@ -169,7 +169,10 @@ async def test_a_silent_model_is_told_of_while_it_is_awaited(monkeypatch: pytest
     ("arguments", "env", "code", "says"),
     [
         pytest.param((), {}, 1, "There is no key for", id="no model"),
-        pytest.param(("--settings", "{"), {}, 1, "--settings", id="settings that cannot be read"),
+        pytest.param((), {"CLAUDE_API_KEY": "k"}, 1, "CLAUDE_API_KEY is set, but that name is not read", id="odd key"),
+        pytest.param(
+            ("--settings", "{1"), {}, 1, "--settings:1: a key in double quotes", id="settings that cannot be read"
+        ),
         pytest.param(("--max-turns", "many"), {}, 2, "--max-turns", id="a flag value that cannot be right"),
         pytest.param(("--disalowedTools", "Bash"), {}, 2, "Did you mean", id="a misspelt flag"),
         pytest.param(("--resume", "nothing"), {}, 1, "There is no session", id="no such session"),

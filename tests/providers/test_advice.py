@@ -32,7 +32,8 @@ def failed(status: int | None = None, kind: str = "x", message: str = "no") -> S
         (LOCAL, failed(429), "--fallback-model"),
         (ANTHROPIC, failed(401), "set ANTHROPIC_API_KEY."),
         (KEYED, failed(401), "Check the key that apiKeyHelper or the program gives."),
-        (LOCAL, failed(500), ""),
+        (LOCAL, failed(500), "Try again later."),
+        (LOCAL, failed(400), ""),
     ],
 )
 def test_a_failure_has_a_next_move(server: AskedServer, failure: StreamFailure, says: str) -> None:

@@ -56,6 +56,9 @@ def calls(*uses: Any) -> ScriptedModel:
     [
         ({"deny": ["Bash("]}, "deny holds 'Bash(': the bracket is not closed"),
         ({"ask": "Bash"}, "ask is 'Bash'. Give a list of rules"),
+        ({"deny": None}, "deny is None. Give a list of rules"),
+        ({"builtin_tools": None}, "builtin_tools is None. Give True, False or a list of names"),
+        ({"tools": None}, "tools is None. Give a list of tools"),
         ({"allow": [3]}, "allow holds 3. Rules are texts such as"),
         ({"mode": "yolo"}, "mode is 'yolo'. Choose one of default, acceptEdits, plan"),
         ({"builtin_tools": ["Raed"]}, "There is no built-in tool 'Raed'"),

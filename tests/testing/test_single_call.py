@@ -74,5 +74,5 @@ def test_built_in_tools_are_called_by_name_and_governed(tmp_path: Path) -> None:
 def test_rules_that_cannot_work_are_errors(rules: CallRules, message: str) -> None:
     with pytest.raises(HandrailError, match=message):
         call_sync(order, rules, pizza="funghi")
-    with pytest.raises(HandrailError, match="no built-in tool 'Raed'"):
+    with pytest.raises(HandrailError, match="no built-in tool 'Raed' to call\\. Did you mean 'Read'"):
         call_sync("Raed")

@@ -30,6 +30,7 @@ from handrail.session.state_folder import state_folder
 from handrail.tools.wording import several
 
 MAX_SHOWN = 100
+MAX_LISTED = 50
 
 GROUPS: dict[str, Callable[[AuditedCall], str]] = {
     "rule": lambda call: call.rule or f"no rule ({call.by})",
@@ -53,10 +54,10 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.by:
         show_groups(chosen, calls)
     elif chosen.json:
-        for call in calls:
+        for call in calls[-chosen.limit :] if chosen.limit else calls:
             print(plain_json(call.as_json()))
     else:
-        print("\n".join(listing(calls, chosen.limit, Screen(sys.stdout))))
+        print("\n".join(listing(calls, chosen.limit or MAX_LISTED, Screen(sys.stdout))))
     return 0
 
 
@@ -64,7 +65,7 @@ def fits_filters(call: AuditedCall, chosen: argparse.Namespace) -> bool:
     return (
         (not chosen.tool or call.tool == chosen.tool)
         and is_session(call, chosen.session)
-        and (not chosen.only or call.kind in chosen.only)
+        and (not chosen.only or not call.kinds.isdisjoint(chosen.only))
         and chosen.rule in call.rule
     )
 

@@ -20,5 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for kind, text in KINDS.items():
         parser.add_argument(f"--{kind}", dest="only", action="append_const", const=kind, help=f"only calls {text}")
     parser.add_argument("--by", choices=("rule", "tool", "session", "day"), help="count instead of listing")
-    parser.add_argument("--limit", type=whole, metavar="N", default=50, help="list so many, the newest (default: 50)")
+    parser.add_argument(
+        "--limit", type=whole, metavar="N", help="list so many, the newest (default: 50; all with --json)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, one object a line")

@@ -47,6 +47,12 @@ class AuditedCall:
         return ASKED if self.asked else ALLOWED if self.decision == "allow" else DENIED
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """The kind, and of a question also what came of it."""
+        outcome = {"allow": ALLOWED, "deny": DENIED}.get(self.decision)
+        return frozenset({self.kind, outcome or self.kind})
+
+    @property
     def ref(self) -> str:
         """What to ask for it by: the part of the session's id that differs, and the call."""
         beginning, _, end = self.session.partition("-")

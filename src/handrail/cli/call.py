@@ -13,6 +13,7 @@ from handrail.cli.permission_flags import rule_problems, settings_flags, warn, w
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
+from handrail.headless.ways_out import allowing_flags
 from handrail.session.single_call import call_tool
 from handrail.tools.outcome import Cause, Outcome, Status
 
@@ -39,6 +40,8 @@ def run(chosen: argparse.Namespace) -> int:
         parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
         text = "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
         print(plain(text) if stream.isatty() or outcome.result.is_error else text, file=stream)
+        if outcome.decision is not None and (flags := allowing_flags(outcome.decision.remedy)):
+            print(f"handrail: To allow it: add {plain(flags)}.", file=sys.stderr)  # not wrapped: it is copied
     return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])
 
 

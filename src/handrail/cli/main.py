@@ -216,7 +216,8 @@ def _do(arguments: Sequence[str]) -> int:
 
 def _unknown_command(word: str) -> str:
     hint = wording.did_you_mean(word, [*COMMANDS, "help"])
-    return f'there is no command {word!r}.{hint} A prompt stands in quotes (handrail "Say hello.") or behind -p.'
+    ways = 'A prompt stands in quotes (handrail "Say hello."), a prompt of one word behind -p (handrail -p hello).'
+    return f"there is no command {word!r}.{hint} {ways}"
 
 
 def _import_command(module: str) -> Any:

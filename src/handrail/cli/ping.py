@@ -38,7 +38,7 @@ async def _ask(options: ModelOptions, env: Mapping[str, str]) -> tuple[bool, str
     finally:
         await chosen.close()
     if answer.failure is not None:
-        return False, answer.failure.message
+        return False, answer.failure.report
     took = time.monotonic() - started
     said = " ".join(answer.text.split())[:60]
     return True, f"answered {said!r} after {took:.1f} s ({answer.model})"

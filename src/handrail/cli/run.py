@@ -180,7 +180,7 @@ def printers_for(
     )
     printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
     text, is_kept = None if display.streams else out or sys.stdout, session.transcript is not None
-    printers.append(printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept))
+    printers.append(printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept, tell=warn))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
     elif chosen.debug or (chosen.verbose and not display.shows_calls):

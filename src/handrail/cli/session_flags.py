@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,11 +77,16 @@ def _prompt_options(chosen: argparse.Namespace) -> PromptOptions:
     )
 
 
+def warn_of_unknown_tools(named: Collection[str], every: Collection[str]) -> None:
+    """Say which names of --tools are no tools of a run."""
+    for name in sorted({*named} - {*every}):
+        warn(f"--tools: there is no built-in tool {name!r} here, so it is left out.{did_you_mean(name, every)}")
+
+
 def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
     every = builtin_names()
     named = None if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
-    for name in sorted({*(named or ())} - every):
-        warn(f"--tools: there is no built-in tool {name!r} here; the others are used.{did_you_mean(name, every)}")
+    warn_of_unknown_tools(named or (), every)
     servers: dict[str, Any] = {}
     for config in chosen.mcp_config:
         servers |= mcp_servers.read_servers(config, Path.cwd())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.cli.permission_flags import warn
+from handrail.cli.terminal import Screen
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SessionError
@@ -41,12 +42,13 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
         names = ("id", "cwd", "title", "model", "created", "updated", "size", "path")
         print(plain_json([{name: getattr(entry, name) for name in names} for entry in found]))
         return 0
+    screen = Screen(sys.stdout)
     for entry in found:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
         where = f"  {entry.cwd}" if chosen.all else ""
-        print(plain(f"{entry.id}  {when}  {entry.title or '(no prompt)'}{where}"))
+        print("\n".join(screen.wrap_row(f"{entry.id}  {when}  ", plain(f"{entry.title or '(no prompt)'}{where}"))))
     if not found:
-        sys.stderr.write("handrail: there are no sessions of this folder; --all shows those of others\n")
+        warn("there are no sessions" if chosen.all else "this folder has no sessions; --all shows those of others")
     return 0
 
 

@@ -7,6 +7,7 @@ import posixpath
 import sys
 from pathlib import Path
 
+from handrail.cli.terminal import Screen
 from handrail.files.paths import match_files
 from handrail.shell import CommandVerdict, analyse, explain, reads_outside, reads_secrets
 from handrail.shell.effects import Found, PathText
@@ -30,7 +31,8 @@ def run(chosen: argparse.Namespace) -> int:
         beyond = {"outside": names(outside), "secrets": names(secrets)}
         print(json.dumps(analysis.to_json() | {"reads": beyond, "exit": code}))
     else:
-        print(describe_paths(explain(analysis), names(outside), names(secrets), roots))
+        described = describe_paths(explain(analysis), names(outside), names(secrets), roots)
+        print("\n".join(Screen(sys.stdout).wrap(described)))
     return code
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.cli.permission_flags import settings_flags, warn
+from handrail.cli.session_flags import warn_of_unknown_tools
 from handrail.cli.terminal import Screen
 from handrail.config.execution import features_of
 from handrail.conversation.plain import plain_json
@@ -16,7 +17,7 @@ from handrail.permissions.rules import Behaviour
 from handrail.session.mcp_servers import Servers, refused_by
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.state_folder import state_folder
-from handrail.session.tools import deferral_of, make_catalog, unwanted_tools, whatever_the_input
+from handrail.session.tools import builtin_names, deferral_of, make_catalog, unwanted_tools, whatever_the_input
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -41,6 +42,7 @@ async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[l
     servers = Servers(loaded.env, Path.cwd(), refuses=refused_by(settings))
     servers.add(loaded.settings.servers, "project")
     named = None if chosen.tools == ("default",) else chosen.tools
+    warn_of_unknown_tools(named or (), builtin_names())
     unwanted = unwanted_tools(named)
     try:
         for note in await servers.connect() if chosen.connect else ():

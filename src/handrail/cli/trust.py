@@ -142,8 +142,9 @@ def heading(
         return f"{folder} is untrusted. {brings}"
     kinds = [each.kind for each in changes]
     count = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "nothing has changed"
-    stands = "is trusted" if state is Trust.TRUSTED else "has changed since it was trusted, and is not any more"
-    return f"{folder} {stands}; since {known.at}: {count}. {brings}"
+    if state is Trust.TRUSTED:
+        return f"{folder} is trusted since {known.at}: {count}. {brings}"
+    return f"{folder} has changed since it was trusted ({known.at}), so it is untrusted: {count}. {brings}"
 
 
 def place_of(item: TrustItem, settings: Settings) -> str:

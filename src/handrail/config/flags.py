@@ -26,6 +26,8 @@ class SettingsFlags:
     ask: tuple[str, ...] = ()
     disallowed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    rules_from: str = "cli"
+    """Where the rules above come from, as messages call it."""
     wideners: Wideners = "trusted"
     managed_policy: bool = True
     """Without, the policy of this machine does not count: for programs that bring all their rules themselves."""

@@ -165,7 +165,7 @@ def _flags(flags: SettingsFlags, places: SettingsPlaces, before: Settings | None
     if not flags.settings:
         return []
     text = flags.settings.strip()
-    if text.startswith("{") and text.endswith("}"):
+    if text.startswith("{"):
         inline = SettingsFile("flag", Path("--settings"), "--settings", places.cwd, "")
         document = document_of(inline, text.encode("utf-8", "surrogateescape"))
     else:

@@ -1,5 +1,6 @@
 """Prints a run: the final text, the one result object, or a line for everything that happens."""
 
+from collections.abc import Callable
 from typing import Literal, Protocol, TextIO, TypeAlias
 
 from handrail.conversation.plain import plain, plain_json
@@ -27,12 +28,20 @@ class TextPrinter:
     Prints the final text; on standard error, what failed, what was refused, and why it takes long.
 
     Without `out` the answer is shown elsewhere. `can_continue`: the session is kept, so that another prompt can go on
-    with it.
+    with it. `tell` prints a message about the run; by default as one line on `errors`.
     """
 
-    def __init__(self, out: TextIO | None, errors: TextIO, *, can_continue: bool = False) -> None:
+    def __init__(
+        self,
+        out: TextIO | None,
+        errors: TextIO,
+        *,
+        can_continue: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._out = out
         self._errors = errors
+        self._tell = tell or self._tell_whole
         self._can_continue = can_continue
         self._denials: list[Denial] = []
 
@@ -42,7 +51,8 @@ class TextPrinter:
         self._denials += [denial for denial in denials_of(event) if not denial.by_person]
         match event:
             case StreamRetry(failure=failure, delay=delay):
-                self._tell(f"{failure.message}. It is tried again in {delay:.1f} seconds.")
+                status = f" (status {failure.status})" if failure.status else ""
+                self._tell(f"{failure.message}{status}. It is tried again in {delay:.1f} seconds.")
             case Notice(text=text):
                 self._tell(text)
             case RunEnded():
@@ -58,7 +68,7 @@ class TextPrinter:
             self._tell("the model gave an empty answer")
         self._list_denials()
         if way := way_out(self._denials):
-            self._tell(way)
+            self._tell_whole(way)  # not wrapped: it is copied
         if event.is_error:
             self._tell(problem_of(event))
         if event.why is Why.MAX_TURNS:
@@ -73,7 +83,7 @@ class TextPrinter:
         if len(self._denials) > DENIALS:
             self._tell(f"{len(self._denials) - DENIALS} more calls were refused")
 
-    def _tell(self, text: str) -> None:
+    def _tell_whole(self, text: str) -> None:
         _write(self._errors, f"handrail: {plain(text)}")
 
 
@@ -92,11 +102,17 @@ class JsonPrinter:
 
 
 def printer_for(
-    form: Format, lines: Lines, out: TextIO | None, errors: TextIO, *, can_continue: bool = False
+    form: Format,
+    lines: Lines,
+    out: TextIO | None,
+    errors: TextIO,
+    *,
+    can_continue: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> Printer:
     """The printer of a format. Without `out`, text is shown elsewhere."""
     if form == "text":
-        return TextPrinter(out, errors, can_continue=can_continue)
+        return TextPrinter(out, errors, can_continue=can_continue, tell=tell)
     assert out is not None
     return JsonPrinter(out, lines, only_result=form == "json")
 

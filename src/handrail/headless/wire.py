@@ -178,9 +178,11 @@ def failed_result(problem: str, session_id: str = "") -> Line:
 
 def problem_of(event: RunEnded) -> str:
     """What went wrong, in one line; the name of the reason if there is no text."""
-    said = (event.problem, event.failure.report if event.failure else "")
+    said: tuple[str, ...] = (event.problem, event.failure.report if event.failure else "")
     if event.why is Why.MAX_TURNS and not any(said):
         return f"the limit of {several(event.turns, 'turn')} was reached"
+    if event.why is Why.UNFIT_ANSWERS:
+        said = (WHAT_HAPPENED[event.why], *said)
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 

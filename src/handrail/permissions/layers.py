@@ -76,7 +76,7 @@ def concerns_files(case: Case, family: str) -> bool:
 def broken_reason(problem: Rule | RuleProblem) -> tuple[str, str]:
     """The reason and the source of a question about a rule that cannot work."""
     why = problem.message if isinstance(problem, RuleProblem) else problem.broken
-    reason = f"it may be what {problem.text!r} is about, which cannot work as it is written: {why}"
+    reason = f"{problem.text!r} may be about it, and cannot work as it is written: {why}"
     return reason, f"{problem.source}: {problem.text}"
 
 

@@ -51,6 +51,7 @@ NAMES = {
     "user": "user settings",
     "session": "this session",
     "cli": "command line",
+    "program": "rules of the program",
     "command": "front matter of the command",
 }
 SESSION = RuleSource("session")

@@ -46,6 +46,8 @@ def next_move(server: AskedServer, env: Mapping[str, str], failure: StreamFailur
         return "Is the server busy? API_TIMEOUT_MS sets how many milliseconds it has."
     if failure.status == 429:
         return "Try again later, or name another model with --fallback-model."
+    if failure.status is not None and failure.status >= 500:
+        return "The server, or a proxy before it, has a problem of its own. Try again later."
     return ""
 
 
@@ -59,12 +61,17 @@ def _about_address(server: AskedServer, prefix: str) -> str:
     return f"Most servers have /v1 at the end of their base URL: try {base}/v1."
 
 
+def about_unread_key(env: Mapping[str, str]) -> str:
+    """Names a variable that looks like a key and is not read, after a blank; empty if none is set."""
+    unread = [name for name in sorted(env) if env[name] and name not in KEY_NAMES and re.fullmatch(KEY_LIKE, name)]
+    return f" {unread[0]} is set, but that name is not read." if unread else ""
+
+
 def _about_key(server: AskedServer, prefix: str, env: Mapping[str, str]) -> str:
     wanted = f"{prefix}_API_KEY"
     if not server.key:
-        unread = [name for name in sorted(env) if env[name] and name not in KEY_NAMES and re.fullmatch(KEY_LIKE, name)]
         other = next((name for name in KEY_NAMES if env.get(name) and not name.startswith(prefix)), "")
-        near = f" {unread[0]} is set, but that name is not read." if unread else ""
+        near = about_unread_key(env)
         if other and not near:
             near = f" {other} is set, but requests in this format do not use it."
         return f"No key was sent: set {wanted}.{near}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from handrail.errors import ProviderSetupError, UrlError
 from handrail.http.urls import HttpTarget, parse_target
 from handrail.lazy import lazy
-from handrail.providers.advice import AskedServer, next_move
+from handrail.providers.advice import AskedServer, about_unread_key, next_move
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def choose(options: ModelOptions, env: Mapping[str, str]) -> Choice:
         keys, urls = (" or ".join(f"{name}_{what}" for name in either) for what in ("API_KEY", "BASE_URL"))
         raise ProviderSetupError(
             f"There is no key for {base_url} (model {model!r}). Set {keys}, or set {urls} to a server that needs none."
+            f"{about_unread_key(env)}"
         )
     fallbacks = tuple(_resolve_model(name, options) for name in options.fallback_models)
     return Choice(provider, model, base_url, key, bearer, fallbacks)

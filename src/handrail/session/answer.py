@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 from handrail.errors import RunError
-from handrail.loop.events import RunEnded
+from handrail.loop.events import Denial, RunEnded
 from handrail.loop.state import Move, Why
 from handrail.loop.usage import ModelUsage
 
@@ -48,6 +48,11 @@ class Answer(Generic[Structured]):
     def spent(self) -> Mapping[str, ModelUsage]:
         """Tokens by model."""
         return self.ended.spent
+
+    @property
+    def denials(self) -> tuple[Denial, ...]:
+        """The calls that were refused, each with the reason."""
+        return self.ended.denials
 
 
 def answer_of(ended: RunEnded) -> Answer[Any]:

@@ -59,6 +59,8 @@ def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
     """The caller's own tools."""
     if isinstance(tools, Tool):
         raise HandrailError(f"tools is the tool {tools.name!r}. Give a list of tools: [{tools.name}].")
+    if not isinstance(tools, Iterable):
+        raise HandrailError(f"tools is {tools!r}. Give a list of tools.")
     given = tuple(tools)
     taken = set(builtin_names())
     for tool in given:
@@ -76,6 +78,8 @@ def check_builtin_tools(wanted: bool | Iterable[str]) -> tuple[str, ...] | None:
         return None if wanted else ()
     if isinstance(wanted, str):
         raise HandrailError(f"builtin_tools is {wanted!r}. Give True, False or a list of names: [{wanted!r}].")
+    if not isinstance(wanted, Iterable):
+        raise HandrailError(f"builtin_tools is {wanted!r}. Give True, False or a list of names.")
     every, names = builtin_names(), tuple(wanted)
     if unknown := sorted({*names} - every):
         raise ToolDefinitionError(f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}.")
@@ -98,6 +102,7 @@ def settings_flags(
         allowed=check_rules("allow", allow),
         ask=check_rules("ask", ask),
         disallowed=check_rules("deny", deny),
+        rules_from="program",
         managed_policy=settings is not False,
     )
     return given if settings is True else replace(given, sources=())
@@ -107,6 +112,8 @@ def check_rules(name: str, texts: Iterable[str]) -> tuple[str, ...]:
     """The rule texts; a HandrailError says what is wrong with one that is not understood."""
     if isinstance(texts, str):
         raise HandrailError(f"{name} is {texts!r}. Give a list of rules: [{texts!r}].")
+    if not isinstance(texts, Iterable):
+        raise HandrailError(f"{name} is {texts!r}. Give a list of rules.")
     given = tuple(texts)
     for text in given:
         if not isinstance(text, str):

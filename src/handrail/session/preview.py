@@ -62,7 +62,8 @@ class CallPreview:
     """
     The settings of a folder, asked about calls that are not made. No tool runs.
 
-    With `run_hooks`, the hooks are asked for real; without, they are only named.
+    With `run_hooks`, the hooks are asked for real; without, they are only named. With `trust`, the folder counts as
+    trusted.
     """
 
     def __init__(
@@ -73,10 +74,11 @@ class CallPreview:
         mode: str = "",
         settings: str = "",
         add_dirs: Iterable[str] = (),
+        trust: bool = False,
         run_hooks: bool = False,
         on_warning: Callable[[str], None],
     ) -> None:
-        given = SettingsFlags(settings=settings, folders=tuple(add_dirs))
+        given = SettingsFlags(settings=settings, folders=tuple(add_dirs), trust=trust)
         self._settings = open_settings(cwd, variables, state_folder(variables), given, on_warning)
         try:
             policy = self._settings.policy().with_availability(EVERY_MODE)

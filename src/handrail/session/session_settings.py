@@ -207,6 +207,7 @@ class SessionSettings:
         if self._remarks_due:
             self._remarks_due = False
             self._tell(filter(None, [start_check.remarks_note(policy, self.names)]))
+            start_check.keep_told(self.loaded, self.flags, self.places, self.names)
         return policy
 
     def check_rules(self, *, keep: bool = False) -> None:
@@ -216,7 +217,7 @@ class SessionSettings:
         if not self.loaded.settings.layers and not given:
             return
         found = start_check.check_rules(self.loaded, self.flags, self.places, self.names, keep=keep)
-        self._remarks_due = self._remarks_due or found.new
+        self._remarks_due = self._remarks_due or found.remarks_due
         self._tell(found.notes)
 
     def _tell(self, notes: Iterable[str]) -> None:

@@ -37,5 +37,5 @@ def _rules(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces)
     if flags.flags_widen and not managed_only and not loaded.settings.doubtful:
         given.append((Behaviour.ALLOW, flags.allowed))
     for kind, words in given:
-        found += [parse_rule(text, kind, RuleSource("cli")) for word in words for text in split_rules(word)]
+        found += [parse_rule(text, kind, RuleSource(flags.rules_from)) for word in words for text in split_rules(word)]
     return found

@@ -30,17 +30,17 @@ else:  # loaded for settings that were not checked before
     rule_problems = lazy("handrail.session.rule_problems")
     settings_rules = lazy("handrail.session.settings_rules")
 
-FORMAT, MAX_BYTES = 1, 1_000_000
+FORMAT, MAX_BYTES = 2, 1_000_000
 MAX_LINTED = 2_000
 """With more rules than this, only `handrail permissions lint` looks for wide and redundant ones."""
 
 
 @record
 class StartCheck:
-    """What is wrong with the rules and hooks of a session. `new`: this content was not checked before."""
+    """What is wrong with the rules and hooks of a session. `remarks_due`: wide rules of it were not told of before."""
 
     notes: tuple[str, ...] = ()
-    new: bool = False
+    remarks_due: bool = False
 
 
 def check_rules(
@@ -50,26 +50,38 @@ def check_rules(
     scripts = tuple(rule_problems.script_notes(loaded, places)) if loaded.hooks else ()
     if not keep or not loaded.settings.layers:
         return StartCheck((*_find(loaded, flags, places, names), *scripts))
-    file = places.state / "lint" / places.trust_file.name
     key = _key(loaded, flags, places, names)
-    kept = _read_notes(file, key)
+    kept = _read_check(_file(places), key)
     if kept is not None:
-        return StartCheck((*kept, *scripts))
-    found = _find(loaded, flags, places, names)
-    _keep(file, key, found)
-    return StartCheck((*found, *scripts), new=True)
+        return StartCheck((*kept.notes, *scripts), remarks_due=kept.remarks_due)
+    found = StartCheck(_find(loaded, flags, places, names), remarks_due=True)
+    _keep(_file(places), key, found)
+    return StartCheck((*found.notes, *scripts), remarks_due=True)
+
+
+def keep_told(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, names: CallerNames) -> None:
+    """Remember that the wide rules of this content were told of. Many a session ends before its rules are loaded."""
+    key = _key(loaded, flags, places, names)
+    kept = _read_check(_file(places), key)
+    if kept is not None:
+        _keep(_file(places), key, StartCheck(kept.notes))
+
+
+def _file(places: SettingsPlaces) -> Path:
+    return places.state / "lint" / places.trust_file.name
 
 
 def remarks_note(policy: "Policy", names: CallerNames) -> str:
     """One line about allow rules that are wider than they look, for content that was not checked before."""
     if len(policy.rules) > MAX_LINTED:
         return ""
-    wide = [found.rule for found in lint.lint(policy, names.tools) if found.kind == "wide"]
+    wide = [found for found in lint.lint(policy, names.tools) if found.kind == "wide"]
     if not wide:
         return ""
-    shown = ", ".join(wide[:3]) + (" ..." if len(wide) > 3 else "")
+    shown = ", ".join(found.rule for found in wide[:3]) + (" ..." if len(wide) > 3 else "")
     seem = "allows more than it seems to" if len(wide) == 1 else "allow more than they seem to"
-    return f"{shown} {seem}. See: handrail permissions lint"
+    given = next((found for found in wide if not found.source.file), None)  # lint does not see the rules of flags
+    return f"{shown} {seem}. {f'{given.rule}: {given.message}' if given else 'See: handrail permissions lint'}"
 
 
 def _find(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, names: CallerNames) -> tuple[str, ...]:
@@ -89,18 +101,18 @@ def _key(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces, n
     return hashlib.sha256(json.dumps(about).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _read_notes(file: Path, key: str) -> tuple[str, ...] | None:
+def _read_check(file: Path, key: str) -> StartCheck | None:
     try:
         content = json.loads(own_bytes(file, MAX_BYTES))
         if content["version"] == FORMAT and content["key"] == key:
-            return tuple(map(str, content["notes"]))
+            return StartCheck(tuple(map(str, content["notes"])), bool(content["remarksDue"]))
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return None
 
 
-def _keep(file: Path, key: str, notes: tuple[str, ...]) -> None:
-    content = json.dumps({"version": FORMAT, "key": key, "notes": notes})
+def _keep(file: Path, key: str, found: StartCheck) -> None:
+    content = json.dumps({"version": FORMAT, "key": key, "notes": found.notes, "remarksDue": found.remarks_due})
     try:
         make_private_folder(file.parent)
         replace_file(file, content.encode("utf-8", "surrogatepass"), mode=0o600)

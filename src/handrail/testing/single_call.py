@@ -25,6 +25,7 @@ from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Allow, Deny
 from handrail.tools.pool import AnyTool, Ingredients
+from handrail.tools.wording import did_you_mean
 
 
 @record
@@ -62,7 +63,8 @@ async def call(tool: AnyTool | str, rules: CallRules = NO_CALL_RULES, /, **value
         catalog = _catalog(tool, policy, Path(state))
         name = tool if isinstance(tool, str) else tool.name
         if catalog.pool.find(name) is None:
-            raise HandrailError(f"There is no built-in tool {name!r} to call. Give its name, or a tool of your own.")
+            hint = did_you_mean(name, (each.name for each in catalog.pool)) or " Give its name, or a tool of your own."
+            raise HandrailError(f"There is no built-in tool {name!r} to call.{hint}")
         gate = PolicyGate(LivePolicy(lambda: policy), CallbackHandler(partial(_answer, rules.approve)))
         run = RunContext(cwd, policy=gate.snapshot)
         results = ResultStore(Path(state) / "results")

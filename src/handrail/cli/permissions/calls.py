@@ -146,7 +146,9 @@ def _read_json(text: str) -> Json:
     return values
 
 
-def open_preview(chosen: argparse.Namespace, on_warning: Callable[[str], None] = warn) -> CallPreview:
+def open_preview(
+    chosen: argparse.Namespace, on_warning: Callable[[str], None] = warn, *, trust: bool = False
+) -> CallPreview:
     """What the flags ask for; HandrailError if settings, mode or folder cannot be used."""
     cwd = Path(chosen.cwd or ".")
     if not cwd.is_dir():
@@ -157,6 +159,7 @@ def open_preview(chosen: argparse.Namespace, on_warning: Callable[[str], None] =
         mode=chosen.mode,
         settings=chosen.settings,
         add_dirs=chosen.add_dir,
+        trust=trust,
         run_hooks=getattr(chosen, "run_hooks", False),
         on_warning=on_warning,
     )

@@ -6,10 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 
+from handrail.cli.permission_flags import warn
 from handrail.cli.permissions.calls import KnownTools, open_preview
-from handrail.conversation.plain import plain
+from handrail.cli.terminal import Screen
 from handrail.permissions.lint import lint
-from handrail.session.spec import print_warning
 
 CLEAN, FOUND = 0, 1
 
@@ -17,12 +17,12 @@ CLEAN, FOUND = 0, 1
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no remarks; 1: at least one."""
     notes: list[str] = []
-    preview = open_preview(chosen, notes.append)
-    policy = preview.policy
+    preview = open_preview(chosen, notes.append, trust=True)  # before a folder is trusted, its rules can be checked
+    policy, screen = preview.policy, Screen(sys.stdout)
     findings = lint(policy, KnownTools(preview.loaders).names, progress(len(policy.rules)))
     for note in notes:
         if not any(found.message in note for found in findings):  # what is found is printed below
-            print_warning(note)
+            warn(note)
     for found in findings:
         if chosen.json:
             source = found.source
@@ -30,7 +30,7 @@ def run(chosen: argparse.Namespace) -> int:
             print(json.dumps({"kind": found.kind, "rule": found.rule, **place, "message": found.message}))
         else:
             place_text = f"{found.source.file}:{found.source.line}" if found.source.file else str(found.source)
-            print(plain(f"{place_text}: {found.kind}: {found.rule}: {found.message}"))
+            print("\n".join(screen.wrap(f"{place_text}: {found.kind}: {found.rule}: {found.message}", 2)))
     if not chosen.json:
         rules = {(rule.text, rule.source) for rule in policy.rules} | {(p.text, p.source) for p in policy.problems}
         print(f"{count_noun(len(rules), 'rule')}, {count_noun(len(findings), 'remark')}")

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,7 +13,8 @@ from typing import Any
 
 from handrail.cli.permissions.calls import KnownTools, open_preview
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
-from handrail.conversation.plain import plain, plain_json
+from handrail.cli.terminal import Screen
+from handrail.conversation.plain import plain_json
 from handrail.permissions.decide import case_of, decide_case
 from handrail.permissions.layers import outcome
 from handrail.permissions.policy import Policy
@@ -30,7 +32,8 @@ PROPOSED = RuleSource("proposed")
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no decision would change; 1: at least one would."""
     report = asyncio.run(simulate(chosen))
-    print(plain_json(report) if chosen.json else plain(format_report(report)))
+    lines = [plain_json(report)] if chosen.json else Screen(sys.stdout).wrap(format_report(report))
+    print("\n".join(lines))
     return DIFFERENT if report["changed"] else SAME
 
 
