@@ -23,7 +23,7 @@ from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.files.paths import exists, expand, list_folder, locate, resolve
+from handrail.files.paths import exists, list_folder, locate, match_files, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.facts import NOTHING_SAID, facts_of
 from handrail.permissions.file_access import Lookup
@@ -38,7 +38,7 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision
 from handrail.tools.request import CallRequest
 
-LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
+LOOKUP = Lookup(resolve, locate, match_files, exists, list_folder)
 ROUNDS = 3_000
 USES = {
     "Read, inside": ToolUse("1", "Read", {"file_path": "src/app.py"}),

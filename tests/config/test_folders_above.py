@@ -1,5 +1,6 @@
 """Settings of the folders from the repository's root down to the working folder: what counts, and what needs trust."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,10 @@ from hypothesis import strategies as st
 
 from handrail.config.places import folders_above, places_for
 from handrail.config.trust import TrustStore
+from handrail.extensions.places import config_folders
 from handrail.permissions.rules import Behaviour
+from handrail.processes.sandbox.settings import Filesystem, read_settings
+from handrail.session.model_options import credential
 from handrail.session.session_settings import SessionSettings
 from tests.config.world import World
 
@@ -35,6 +39,33 @@ def test_the_folders_end_at_the_nearest_repository(nested: World) -> None:
     (nested.root / MIDDLE / ".git").write_text("gitdir: elsewhere")  # a worktree or a submodule
     assert folders_above(str(near)) == (str(nested.root / MIDDLE),)
     assert folders_above(str(nested.root / "home")) == ()  # in no repository
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize(
+    ("git", "cwd", "counts"),
+    [
+        pytest.param(1234, 0, False, id="of somebody else, as in /tmp"),
+        pytest.param(1234, 1234, True, id="of the owner of the working folder, as in a container"),
+        pytest.param(0, 1234, True, id="of root"),
+    ],
+)
+def test_a_repository_that_others_made_around_the_working_folder_brings_nothing(
+    git: int, cwd: int, counts: bool, nested: World
+) -> None:
+    near, root = nested.root / NEAR, nested.root / ROOT
+    nested.write(f"{ROOT}/.claude/settings.json", {"permissions": {"allow": ["Bash(evil)"]}})
+    nested.write(f"{ROOT}/.claude/commands/go.md", "!`evil`")
+    os.chown(root / ".git", git, git)
+    os.chown(near, cwd, cwd)
+    nested.places = places_for(near, nested.env, nested.places.state)
+
+    found = nested.gather(trust=True)
+
+    assert bool(nested.places.above) is counts
+    assert [item.value for item in found.items] == (["Bash(evil)", ["evil"]] if counts else [])
+    assert config_folders(near, nested.env, ("project",)) == () or counts
 
 
 def test_a_repository_in_the_home_folder_does_not_count_the_users_own_files_twice(nested: World) -> None:
@@ -136,12 +167,87 @@ def test_patterns_of_the_root_mean_below_it_what_they_mean_at_the_root(
     assert not allowed.find(str(nested.root / NEAR / "src/x"))
 
 
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize(
+    ("approval", "file", "used"),
+    [
+        pytest.param({"enableAllProjectMcpServers": True}, f"{ROOT}/.claude/settings.json", [], id="all, by the root"),
+        pytest.param({"enabledMcpjsonServers": ["db"]}, f"{MIDDLE}/.handrail/settings.local.json", [], id="by name"),
+        pytest.param({"enabledMcpjsonServers": ["db"]}, "user", ["db"], id="by the user"),
+    ],
+)
+def test_what_a_trusted_folder_says_of_its_servers_approves_none_of_a_folder_inside_it(
+    approval: dict[str, object], file: str, used: list[str], nested: World
+) -> None:
+    nested.write(file, approval)
+    nested.trust()
+    nested.write(f"{NEAR}/.mcp.json", {"mcpServers": {"db": {"command": "./evil"}}})
+
+    found = nested.gather()
+    nested.write(f"{ROOT}/.claude/settings.local.json", {"disabledMcpjsonServers": ["db"]})
+
+    assert [*found.servers] == used
+    assert [item.path for item in found.ignored if item.path[0] == "mcpServers" and used] == []
+    assert [*nested.gather().servers] == []  # a refusal counts from everywhere
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        pytest.param(".claude/commands/go.md", f"{ROOT}/docs/commands/go.md", id="a file"),
+        pytest.param(".claude", f"{ROOT}/docs", id="the folder of a program"),
+    ],
+)
+def test_a_link_in_a_folder_that_is_not_trusted_does_not_make_its_command_one_of_the_root(
+    link: str, target: str, nested: World
+) -> None:
+    near, root = nested.root / NEAR, str(nested.root / ROOT)
+    nested.write(f"{ROOT}/.claude/settings.json", {"permissions": {"allow": ["Bash(make)"]}})
+    nested.trust()
+    nested.write(f"{ROOT}/docs/commands/go.md", "!`evil`")
+    (near / link).parent.mkdir(parents=True, exist_ok=True)
+    (near / link).symlink_to(nested.root / target)
+
+    found = nested.gather()
+
+    assert [(item.folder, item.value) for item in found.ignored] == [(str(near), ["evil"])]
+    assert found.trust_by_folder[root] == "trusted"
+
+
+@pytest.mark.proves("R9")
+def test_the_key_helper_of_the_root_runs_in_the_root(nested: World) -> None:
+    for folder, word in ((ROOT, "root"), (NEAR, "near")):
+        helper = nested.write(f"{folder}/key.sh", f"#!/bin/sh\ntouch {nested.root}/{word}\necho {word}\n")
+        helper.chmod(0o755)
+    nested.write(f"{ROOT}/.claude/settings.json", {"apiKeyHelper": "./key.sh"})
+    nested.trust()
+
+    assert credential(nested.load()) == "root"
+    assert not (nested.root / "near").exists()
+
+
 def test_a_folder_that_the_root_adds_is_relative_to_the_root(nested: World) -> None:
     (nested.root / ROOT / "shared").mkdir()
     nested.write(f"{ROOT}/.claude/settings.json", {"permissions": {"additionalDirectories": ["shared"]}})
     nested.trust()
 
     assert nested.load().folders == (nested.places.cwd, str(nested.root / ROOT / "shared"))
+
+
+def test_paths_of_the_root_for_the_sandbox_are_relative_to_the_root(nested: World) -> None:
+    root = nested.root / ROOT
+    files = {"denyRead": ["secrets", "./keys/**", "~/notes", "/srv"], "allowWrite": ["build"]}
+    nested.write(f"{ROOT}/.claude/settings.json", {"sandbox": {"filesystem": files}})
+    nested.write(f"{NEAR}/.claude/settings.json", {"sandbox": {"filesystem": {"denyRead": ["own"]}}})
+
+    def read() -> Filesystem:
+        return read_settings(nested.load().sandbox, folder=nested.places.cwd, home="/home/me").filesystem
+
+    denied = (f"{nested.places.cwd}/own", f"{root}/secrets", f"{root}/keys", "/home/me/notes", "/srv")
+    assert read() == Filesystem(deny_read=denied)
+    nested.trust()
+    assert read() == Filesystem(deny_read=denied, allow_write=(f"{root}/build",))
 
 
 def test_a_changed_file_of_the_root_counts_in_a_running_session(nested: World) -> None:

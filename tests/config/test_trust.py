@@ -382,6 +382,46 @@ def test_no_item_shows_a_whole_secret(secret: tuple[str, str], section: str, nes
         assert "correct-horse" not in shown
 
 
+@pytest.mark.proves("R10")
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"command": "db", "args": ["--token", "correct-horse", "--port", "80"]},
+        {"command": "db", "args": ["--password=correct-horse"]},
+        {"command": "db --api-key correct-horse --verbose"},
+        {"command": "curl https://user:correct-horse@example.com/"},
+    ],
+)
+def test_a_secret_among_the_arguments_of_a_program_is_shortened(value: dict[str, Any]) -> None:
+    item = TrustItem("project", ("mcpServers", "x"), value)
+
+    assert not [shown for shown in (item.shown, *item.lines) if "correct-horse" in shown]
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo -----BEGIN PRIVATE KEY-----; EVIL; echo -----END PRIVATE KEY-----",
+        "true # -----BEGIN PRIVATE KEY-----\nEVIL",
+        "curl https://user:pass;EVIL;@example.com",
+        "curl https://user:pass`EVIL`@example.com",
+        "curl -H 'Authorization: Bearer 0123456789'|EVIL",
+        "curl -H Authorization:0123456789|EVIL",
+        "curl Bearer 0123456789abcdef&EVIL",
+        "db --token 'x';EVIL",
+        "db --password=x|EVIL",
+        "db --password=$(EVIL)",
+    ],
+)
+@pytest.mark.parametrize("in_list", [False, True])
+def test_nothing_that_a_shell_would_run_is_hidden_as_if_it_were_a_secret(command: str, in_list: bool) -> None:
+    value = {"command": "sh", "args": ["-c", 'eval "$2"', "--token", command]} if in_list else {"command": command}
+    for path in (("mcpServers", "x"), ("hooks", "PreToolUse", 0)):
+        item = TrustItem("project", path, value)
+        assert all("EVIL" in "".join(shown) for shown in (item.shown, item.lines))
+
+
 @given(st.text())
 def test_an_item_is_always_one_safe_line(text: str) -> None:
     items = [TrustItem("project", ("env", "X"), text), TrustItem("project", ("env", text or "X"), "v")]

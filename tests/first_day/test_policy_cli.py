@@ -47,8 +47,10 @@ def home(folder: Path) -> dict[str, str]:
     return {"HOME": str(folder.parent / "home"), "HANDRAIL_STATE_DIR": str(folder.parent / "state")}
 
 
-def in_terminal(folder: Path, words: Sequence[str], *, columns: int, typed: str = "", **more: str) -> tuple[int, str]:
-    """The exit code and what a terminal of that width shows."""
+def in_terminal(
+    folder: Path, words: Sequence[str], *, columns: int, typed: str = "", typed_before: str = "", **more: str
+) -> tuple[int, str]:
+    """The exit code and what a terminal of that width shows; a question is answered by what is typed."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
@@ -57,10 +59,12 @@ def in_terminal(folder: Path, words: Sequence[str], *, columns: int, typed: str 
         [program(), *words], cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     ) as running:
         os.close(theirs)
-        os.write(ours, typed.encode())
+        os.write(ours, typed_before.encode())
         shown = b""
         while piece := read_from(ours):
             shown += piece
+            if typed and shown.endswith(b"[y/N] "):
+                os.write(ours, typed.encode())
     os.close(ours)
     return running.returncode, shown.decode().replace("\r\n", "\n")
 
@@ -87,7 +91,7 @@ def test_trust_shows_what_it_is_about_asks_and_tells_what_changed_since(project:
     assert "is not trusted" in handrail("call", "Sleep", "{}", cwd=project, environment=home(project)).stderr
 
     code, agreed = in_terminal(project, ["trust"], columns=200, typed="y\n")
-    assert (code, COLOUR.sub("", agreed).endswith(f"[y/N] {project} is trusted now.\n")) == (0, True)
+    assert (code, COLOUR.sub("", agreed).endswith(f"[y/N] y\n{project} is trusted now.\n")) == (0, True)
 
     (project / "guard.sh").write_text("exit 0\n")
     policy = {**POLICY, "permissions": {"allow": ["Bash(make *)", "Bash(npx *)"]}}
@@ -196,6 +200,12 @@ def test_the_tools_of_a_run_are_listed_with_what_is_held_back_and_servers_only_w
     assert (found["server"], found["loaded"]) == ("notes", "when searched for")
 
 
+def test_what_was_typed_before_the_question_does_not_trust_a_folder(project: Path) -> None:
+    code, shown = in_terminal(project, ["trust"], columns=200, typed_before="y\ny\nyes\ny", typed="n\n")
+
+    assert (code, "nothing was changed" in shown) == (1, True)
+
+
 REPORTS = (
     ["doctor"],
     ["tools"],
@@ -204,6 +214,55 @@ REPORTS = (
     ["audit"],
 )
 PLAIN_REPORTS = (["permissions", "lint"], ["shell", "git -c alias.x=!id x"], ["sessions", "list", "--all"])
+
+
+STEERING = "\x1b[2J\x1b]0;owned\x07\x9b5m\u202e\r"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder in which every name and value tries to steer the terminal."""
+    folder = tmp_path / f"project{STEERING}"
+    (folder / ".claude" / "commands").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    (folder / ".claude" / "commands" / "go.md").write_text(
+        f"---\nallowed-tools: Bash(x{STEERING})\n---\n!`x{STEERING}`"
+    )
+    hook = {"matcher": f"Bash{STEERING}", "hooks": [{"type": "command", "command": f"./guard{STEERING}"}]}
+    settings = {
+        "model": f"model{STEERING}",
+        "permissions": {"allow": [f"Bash(x{STEERING} *)"], "deny": [f"Ba{STEERING}sh(", f"Read(a{STEERING})"]},
+        "env": {f"A{STEERING}": f"b{STEERING}"},
+        "hooks": {"PreToolUse": [hook], f"No{STEERING}": []},
+    }
+    (folder / ".claude" / "settings.json").write_text(json.dumps(settings))
+    servers = {f"a{STEERING}": {"command": f"b{STEERING}", "env": {f"C{STEERING}": STEERING}}}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    handrail("call", "Bash", json.dumps({"command": f"touch {STEERING}"}), cwd=folder, environment=home(folder))
+    return folder
+
+
+def test_no_folder_steers_the_terminal_of_the_person_who_looks_at_it(hostile: Path) -> None:
+    steered: list[tuple[Sequence[str], str]] = []
+    for words in (
+        *REPORTS,
+        ["trust", "--show", "--json"],
+        ["trust", "--yes"],
+        ["trust", "--list"],
+        ["config", "get", "model"],
+        ["config", "list", "--show-source"],
+        ["config", "list", "--json"],
+        ["permissions", "explain", f"Bash(touch {STEERING})"],
+        ["permissions", "lint"],
+        ["audit", "--json"],
+        ["audit", "--by", "rule"],
+        ["audit", "why", "call"],
+        ["call", "Read", json.dumps({"file_path": f"a{STEERING}"})],
+    ):
+        shown = COLOUR.sub("", in_terminal(hostile, words, columns=100)[1])
+        steered += [(words, shown) for char in STEERING if not char.isprintable() and char in shown]
+
+    assert steered == []
 
 
 @pytest.mark.parametrize("columns", [60, 200])

@@ -99,6 +99,92 @@ async def test_trust_holds_for_what_was_trusted_and_not_for_what_a_command_becam
         assert not (work / "second").exists()
 
 
+def trust(tmp_path: Path, work: Path) -> None:
+    env, state = {"HOME": str(tmp_path / "home")}, tmp_path / "state"
+    TrustStore(state).trust(str(work), load_settings(places_for(work, env, state), env, SettingsFlags()).items)
+
+
+def script(path: Path, line: str) -> None:
+    write(path, f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize("while_it_runs", [False, True], ids=["between sessions", "in a session"])
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("./run.sh", "run.sh"),
+        ("sh run.sh", "run.sh"),
+        ("${CLAUDE_PROJECT_DIR}/run.sh", "run.sh"),
+        ("${CLAUDE_SKILL_DIR}/run.sh", ".claude/commands/run.sh"),
+        ("${HANDRAIL_SKILL_DIR}/run.sh", ".claude/commands/run.sh"),
+    ],
+)
+async def test_a_script_that_a_command_runs_is_part_of_what_was_trusted(
+    tmp_path: Path, line: str, file: str, while_it_runs: bool
+) -> None:
+    work = tmp_path / "work"
+    command(work, "allowed-tools: Bash", f"Now: !`{line}`")
+    script(work / file, "echo fine")
+    trust(tmp_path, work)
+    if not while_it_runs:
+        script(work / file, f"touch {work}/made")
+
+    async with peer(tmp_path, [DONE, DONE], options=EngineOptions()) as p:
+        if while_it_runs:
+            assert result_of(await p.turn("/go")) == "Done."
+            script(work / file, f"touch {work}/made")
+        assert "nothing was run" in result_of(await p.turn("/go"))
+
+    assert not (work / "made").exists()
+
+
+@pytest.mark.proves("R9")
+async def test_the_project_of_a_command_is_the_folder_that_was_trusted_wherever_the_agent_went(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    command(work, "allowed-tools: Bash", "Now: !`${CLAUDE_PROJECT_DIR}/run.sh`")
+    script(work / "run.sh", "echo fine")
+    trust(tmp_path, work)
+    script(work / "inner/run.sh", f"touch {work}/made")
+
+    async with peer(tmp_path, [bash("cd inner"), DONE, DONE], options=EngineOptions()) as p:
+        await p.turn("Go there.")
+        await p.turn("/go")
+
+        assert "Now: fine" in p.server.requests[-1].raw.decode()
+    assert not (work / "made").exists()
+
+
+@pytest.mark.proves("R9", "R2")
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("./guard.sh", "guard.sh"),
+        ("hooks/guard.sh --strict", "hooks/guard.sh"),
+        ("sh guard.sh", "guard.sh"),
+        ("bash -e guard.sh", "guard.sh"),
+        (". ./guard.sh", "guard.sh"),
+        ("true && sh 'guard.sh'", "guard.sh"),
+    ],
+)
+async def test_a_hook_of_a_trusted_folder_runs_no_script_of_a_folder_inside_it(
+    tmp_path: Path, line: str, file: str
+) -> None:
+    work = tmp_path / "work"
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": line}]}]}
+    write(work / ".claude/settings.json", json.dumps({"hooks": hooks}))
+    script(work / file, "exit 0")
+    trust(tmp_path, work)
+    script(work / "inner" / file, f"touch {work}/made")
+
+    async with peer(tmp_path, [bash("cd inner"), bash("pwd"), DONE], options=EngineOptions()) as p:
+        await p.turn("Go there, and look.")
+
+        assert "is another file in" in p.server.requests[-1].raw.decode()
+    assert not (work / "made").exists()
+
+
 async def test_a_command_that_changes_while_the_session_runs_stays_what_was_trusted(tmp_path: Path) -> None:
     work = tmp_path / "work"
     command(work, "allowed-tools: Bash(mkdir *)", "Now: !`mkdir first`")

@@ -82,6 +82,33 @@ async def test_a_side_effect_of_a_given_up_answer_is_not_repeated() -> None:
 
 
 @pytest.mark.proves("K8")
+@pytest.mark.parametrize("has_ended", [True, False], ids=["it had ended", "it was cut off"])
+async def test_a_side_effect_is_not_repeated_however_often_answers_break_off(has_ended: bool) -> None:
+    writing = GatedTool("Save", shared=False)
+    writing.open_all(*("1" * has_ended), "2", "3")
+    done = asyncio.Event()
+    script = [
+        [use("1", "Save", file="a"), gate(done), CUT],
+        [use("2", "Save", file="a"), CUT],
+        [use("3", "Save", file="a")],
+        [say("Done.")],
+    ]
+    agent = an_agent(scripted(script), writing, rails=TRUSTING)
+
+    events = []
+    with anyio.fail_after(5):
+        async for event in agent.run("Go."):
+            events.append(event)
+            if (writing.ended if has_ended else writing.started) == ["1"]:
+                done.set()
+
+    assert writing.started == ["1"]
+    [results] = only(events, ResultsComplete)
+    cause = Cause.DONE_BEFORE if has_ended else Cause.OUTCOME_UNKNOWN
+    assert [(outcome.use.id, outcome.cause) for outcome in results.outcomes] == [("3", cause)]
+
+
+@pytest.mark.proves("K8")
 async def test_a_side_effect_that_the_second_answer_does_not_ask_for_is_told() -> None:
     writing = GatedTool("Save", shared=False)
     cut = asyncio.Event()

@@ -39,7 +39,7 @@ def test_whatever_is_typed_nothing_but_the_words_for_it_allows_a_call(
 
 @given(st.text(max_size=400), st.integers(40, 120))
 def test_a_question_fits_cannot_steer_the_terminal_and_tells_what_it_left_out(text: str, width: int) -> None:
-    question = PermissionQuestion("Tool needs your permission", {"text": text, "more": [1, text]}, f"why {text}")
+    question = PermissionQuestion(f"{text} needs your permission", {"text": text, "more": [1, text]}, f"why {text}")
 
     (short, is_short_cut), (whole, is_whole_cut) = (
         question_lines(question, width, whole=each) for each in (False, True)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from handrail.permissions.rules import MCP
 from handrail.tools.permission import Allow, Deny
 from handrail.tui.question import Dialog, PermissionQuestion
 
@@ -33,9 +34,12 @@ class TerminalHandler:
 def permission_question(question: "Question") -> PermissionQuestion:
     """What the person reads: the whole call, why it is asked about, and what "always" would change."""
     agent = "" if question.agent.is_main else f", for the sub-agent {question.agent.type}"
+    name = question.name or question.tool
+    if name != question.tool and question.tool.startswith(MCP):  # a server gives its tools whatever title it likes
+        name = f"{name} ({question.tool})"
     risk = ": ".join(filter(None, (question.risk.level.value, "; ".join(question.risk.reasons))))
     return PermissionQuestion(
-        title=f"{question.name or question.tool} needs your permission{agent}",
+        title=f"{name} needs your permission{agent}",
         input=question.input,
         reason=question.reason,
         risk=risk,

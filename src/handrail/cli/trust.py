@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import termios
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,7 @@ def can_ask(chosen: argparse.Namespace) -> bool:
 def ask(question: str) -> bool:
     """A yes or no from the terminal; the end of the input is a no."""
     sys.stdout.flush()
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before there was a question is no answer to it
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -7,7 +7,7 @@ If the file could be read before, what it forbade then still counts. Policy that
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,9 @@ def load_settings(
         layers = [replace(layer, values=_without_allowing(layer.values)) for layer in layers]
     values = merge_values(layer.values for layer in layers)
     here = states.get(places.cwd) == TRUSTED
-    approved = _approved_servers(servers.values if servers else {}, values, trusted=here)
+    near = merge_values(layer.values for layer in layers if _owner(layer.document, places.cwd) == places.cwd)
+    refused = values.get("disabledMcpjsonServers", ())
+    approved = _approved_servers(servers.values if servers else {}, near, refused, trusted=here)
     waiting = [item for item in items if states.get(item.folder) != TRUSTED]
     waiting = [item for item in waiting if not (item.path[0] == "mcpServers" and item.path[1] in approved)]
     return Settings(
@@ -279,10 +281,16 @@ def _judge(
     return states, agreed
 
 
-def _approved_servers(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted: bool) -> dict[str, Any]:
-    """The project's servers that a source other than the project approves. A refusal always wins."""
-    everyone = trusted or values.get("enableAllProjectMcpServers", False)
-    named, refused = values.get("enabledMcpjsonServers", ()), values.get("disabledMcpjsonServers", ())
+def _approved_servers(
+    servers: Mapping[str, Any], near: Mapping[str, Any], refused: Collection[str], *, trusted: bool
+) -> dict[str, Any]:
+    """
+    The project's servers that a source other than the project approves. A refusal always wins.
+
+    `near` is without the settings of folders above: these mean their own servers, not those of a folder inside them.
+    """
+    everyone = trusted or near.get("enableAllProjectMcpServers", False)
+    named = near.get("enabledMcpjsonServers", ())
     return {name: server for name, server in servers.items() if (everyone or name in named) and name not in refused}
 
 

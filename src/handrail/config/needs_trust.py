@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.shown_values import leaves, show_value, visible
+from handrail.extensions.places import FAMILIES
 from handrail.lazy import lazy
 from handrail.records import record
 
@@ -33,6 +34,7 @@ else:
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
+BESIDE = re.compile(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
 CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 
@@ -93,11 +95,28 @@ def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dic
 def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
     """What the project's commands run, allow or make more expensive; `folders`: whose settings count, nearest first."""
     return tuple(
-        TrustItem("project", ("commands", command.name, name), value, _folder_of(command.file, folders))
+        TrustItem(
+            "project", ("commands", command.name, name), _filled(value, command.file), folder_of(command.file, folders)
+        )
         for command in commands
         if command.source == "project"
         for name, value in command.widens.items()
     )
+
+
+def _filled(value: object, file: str) -> object:
+    """What a command runs, with the folder of its file filled in: the scripts there are part of what is trusted."""
+    if not isinstance(value, list):
+        return value
+    folder = os.path.realpath(os.path.dirname(file))  # noqa: PTH120  # runs at every start
+    return [BESIDE.sub(lambda _name: folder, line) for line in value]
+
+
+def folder_of(file: str, folders: Sequence[str]) -> str:
+    """The folder whose trust a command or an agent needs: the one its file is found in, wherever a link there leads."""
+    holder = next((path.parent for path in Path(file).parents if path.name in FAMILIES), None)
+    real = os.path.realpath(holder) if holder is not None else ""
+    return real if real in folders else folders[0]
 
 
 def agent_items(files: "Iterable[DefinitionFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
@@ -107,17 +126,11 @@ def agent_items(files: "Iterable[DefinitionFile]", folders: Sequence[str]) -> tu
             "project",
             ("agents", file.content.text("name")),
             {**{name: str(value) for name, value in file.content.values.items()}, "prompt": file.content.body},
-            _folder_of(str(file.path), folders),
+            folder_of(str(file.path), folders),
         )
         for file in files
         if file.source == "project" and definitions.is_built_in(file.content.text("name"))
     )
-
-
-def _folder_of(file: str, folders: Sequence[str]) -> str:
-    """The folder whose trust a file needs: the nearest that holds it, or else the working folder."""
-    real = os.path.realpath(file)
-    return next((folder for folder in folders if real.startswith(folder.rstrip("/") + "/")), folders[0])
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:

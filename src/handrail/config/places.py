@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from handrail.errors import SettingsError
+from handrail.extensions.places import is_own_repository
 from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
 
@@ -141,14 +142,14 @@ def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> Settings
 
 
 def folders_above(cwd: str) -> tuple[str, ...]:
-    """The folders above a real path up to the root of the repository that it is in, the nearest first."""
+    """The folders above a real path up to the root of the user's repository that it is in, the nearest first."""
     folder, found = cwd, []
     while not is_repository(folder):
         parent = os.path.dirname(folder)  # noqa: PTH120  # runs at every start
         if parent == folder:
             return ()
         found.append(folder := parent)
-    return tuple(found)
+    return tuple(found) if not found or is_own_repository(folder, cwd) else ()
 
 
 def is_repository(folder: str) -> bool:

@@ -11,6 +11,9 @@ from handrail.conversation.redact import Redactor, TextEdit, apply_edits, is_sec
 BY_SHAPE = Redactor()
 REFERENCE = re.compile(r"\$(?:\{\w+|\w+)")
 SHORTEST_WITH_BEGINNING = 12
+ONE_WORD = re.compile(r"[\w.~+/=:%-]+")
+"""What cannot hide a command: neither blanks nor what a shell understands."""
+FLAG = re.compile(r"(?<!\S)--?(?P<name>[A-Za-z][\w-]*)(?:=|\s+)(?P<secret>[^\s-]\S*)")
 
 
 def visible(text: str) -> str:
@@ -25,11 +28,20 @@ def shorten_secret(text: str) -> str:
 
 
 def show_text(name: str, text: str) -> str:
-    """A text under a name: secrets by the name or by their shape are shortened; references to variables are none."""
+    """
+    A text under a name: secrets by the name or by their shape are shortened; references to variables are none.
+
+    What only looks like a secret and may be a command is shown: people decide by what they see here.
+    """
     if is_secret_name(name) and not REFERENCE.search(text):
         return visible(shorten_secret(text))
+    spans = {(edit.start, edit.end) for edit in BY_SHAPE.spans(text)}
+    named = {found.span("secret") for found in FLAG.finditer(text) if is_secret_name(found["name"])}
+    spans |= {span for span in named if not any(span[0] < end and start < span[1] for start, end in spans)}
     edits = [
-        TextEdit(edit.start, edit.end, shorten_secret(text[edit.start : edit.end])) for edit in BY_SHAPE.spans(text)
+        TextEdit(start, end, shorten_secret(text[start:end]))
+        for start, end in sorted(spans)
+        if ONE_WORD.fullmatch(text[start:end])
     ]
     return visible(apply_edits(text, edits))
 
@@ -42,9 +54,17 @@ def show_value(name: str, value: Any) -> Any:
         case Mapping():
             return {visible(str(key)): show_value(str(key), each) for key, each in value.items()}
         case list():
-            return [show_value(name, each) for each in value]
+            return [
+                show_value(_flag(before, each) or name, each) for before, each in zip(("", *value), value, strict=False)
+            ]
         case _:
             return value
+
+
+def _flag(before: Any, value: Any) -> str:
+    """The name of the flag that stands before its value in a list of arguments; empty if there is none."""
+    both = isinstance(before, str) and isinstance(value, str)
+    return before.lstrip("-") if both and before.startswith("-") and ONE_WORD.fullmatch(value) else ""
 
 
 def leaves(value: Any, path: JsonPath = ()) -> Iterator[tuple[str, Any]]:

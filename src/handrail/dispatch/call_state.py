@@ -59,6 +59,9 @@ class Call:
         """The task has started, so its code notices a cancellation."""
         self.began = False
         """The tool itself was called; from here on there may be effects."""
+        self.is_repeat = False
+        """It was begun for an answer that was given up, and is not run again; `before` is how it ended then."""
+        self.before: Outcome | None = None
         self.resume: asyncio.Future[None] | None = None
         """Set while a call whose input was changed waits to start a second time."""
         self.stop_reason: AbortReason | None = None

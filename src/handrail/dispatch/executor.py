@@ -170,7 +170,11 @@ class ToolExecutor:
             return
         self._calls.discard()
         for call in self._calls:
-            if self._journal is not None and call.began and call.tool and not call.read_only:
+            if self._journal is None or call.tool is None:
+                continue
+            if call.is_repeat:  # this answer is given up too, and the next may ask for it again
+                self._journal.record(call.tool.name, call.use.input, call.before)
+            elif call.began and not call.read_only:
                 self._journal.record(call.tool.name, call.use.input, call.outcome)
         self.interrupt(AbortReason.DISCARDED)
 
@@ -232,9 +236,9 @@ class ToolExecutor:
             self._complete(call, self._pipeline.invalid_input(call.use, call.tool, call.problem))
             return
         if self._journal:
-            known, before = self._journal.claim(call.tool.name, call.use.input)
-            if known:
-                self._complete(call, repeat_outcome(call.use, call.summary, before))
+            call.is_repeat, call.before = self._journal.claim(call.tool.name, call.use.input)
+            if call.is_repeat:
+                self._complete(call, repeat_outcome(call.use, call.summary, call.before))
                 return
         call.task = self._loop.create_task(self._run(call))
 

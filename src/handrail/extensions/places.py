@@ -35,8 +35,17 @@ class ConfigFolder:
 
 
 def repository_of(cwd: Path) -> Path | None:
-    """The nearest folder from `cwd` upwards that holds `.git`."""
-    return next((folder for folder in (cwd, *cwd.parents) if _exists(folder / ".git")), None)
+    """The nearest folder from `cwd` upwards that holds `.git`, unless other people made it around `cwd`."""
+    found = next((folder for folder in (cwd, *cwd.parents) if _exists(folder / ".git")), None)
+    return found if found in (None, cwd) or is_own_repository(str(found), str(cwd)) else None
+
+
+def is_own_repository(folder: str, cwd: str) -> bool:
+    """Whether a folder's `.git` is the user's, that of the owner of `cwd` or root's: in /tmp anybody can make one."""
+    try:
+        return os.lstat(f"{folder}/.git").st_uid in (os.geteuid(), os.stat(cwd).st_uid, 0)  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def has_secret_name(path: str) -> bool:

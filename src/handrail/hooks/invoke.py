@@ -24,7 +24,7 @@ from handrail.hooks.results import (
     result_of,
     value_of,
 )
-from handrail.hooks.scripts import missing_script, project_variables
+from handrail.hooks.scripts import missing_script, other_script, project_variables
 from handrail.hooks.specs import BrokenHook, CallbackHook, CommandHook, Hook, HookSource, HttpHook
 from handrail.hooks.urls import url_allowed
 from handrail.http.client import HttpClient
@@ -74,6 +74,9 @@ async def _run(hook: Hook, command: CommandHook, body: HookInput, where: HookEnv
     seconds, env = hook.timeout, _variables(hook.source, body, where)
     if missing := missing_script(command, body.cwd, env):
         return HookReturn(failure(f"cannot run: there is no {missing}"))
+    if other := other_script(command, body.cwd, hook.source):
+        where_trusted = f"in {hook.source.folder}. Write $CLAUDE_PROJECT_DIR in front of it"
+        return HookReturn(failure(f"cannot run: {other} is another file in {body.cwd} than {where_trusted}"))
     try:
         ended = await run_process(
             command.argv,

@@ -11,6 +11,7 @@ from handrail.hooks.specs import CommandHook, HookSource
 VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 SHELL_ONLY = re.compile(r"""[;&|<>()`*?\[\]\n'\\]""")
 """What only a shell can interpret. Lines with it are not looked into."""
+CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 INTERPRETERS = re.compile(r"(?:env|sh|bash|dash|zsh|node|tsx|ruby|perl|php|python[\d.]*|pypy\d?)\Z")
 ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", "/index.js")
 """What node adds to the name of a script."""
@@ -39,6 +40,30 @@ def missing_script(command: CommandHook, cwd: str, env: Mapping[str, str]) -> st
         if name != "env":
             return "" if any(os.path.exists(_path(word, cwd) + end) for end in ENDINGS) else word  # noqa: PTH110
         program = word
+    return ""
+
+
+def other_script(command: CommandHook, cwd: str, source: HookSource) -> str:
+    """
+    The script that a hook of a project would start from a folder in which that name means another file; empty if none.
+
+    What was trusted is the file that the name means in the folder of the settings.
+    """
+    if not source.folder or source.name not in ("local", "project"):
+        return ""
+    folder = os.path.realpath(source.folder)
+    if os.path.realpath(cwd) == folder:
+        return ""
+    words = [command.command, *command.args] if command.args is not None else CUT.sub(" ", command.command).split()
+    if not words or words[0] == "cd":  # then names mean what they mean there
+        return ""
+    is_run = False
+    for word in words:
+        here = _path(word, cwd)
+        is_other = os.path.realpath(here) != os.path.realpath(_path(word, folder))
+        if ("/" in word or is_run) and is_other and os.path.isfile(here):  # noqa: PTH113
+            return word
+        is_run = is_run or word in (".", "source") or bool(INTERPRETERS.match(os.path.basename(word)))  # noqa: PTH119
     return ""
 
 

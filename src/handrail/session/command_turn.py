@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handrail.config.needs_trust import command_items
+from handrail.config.needs_trust import command_items, fingerprint, folder_of
+from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import TRUSTED
+from handrail.config.trust import TrustStore
 from handrail.conversation.blocks import Image, Json, Text, ToolUse
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.dispatch.executor import ToolExecutor
@@ -58,11 +60,23 @@ def is_trusted(command: CommandFile, settings: SessionSettings) -> bool:
     """Whether what a command runs and allows counts: it is the user's, or is what was trusted in the project."""
     if command.source == "user":
         return True
-    loaded = settings.loaded.settings
+    loaded, store = settings.loaded.settings, TrustStore(settings.places.state)
     return all(
-        item in loaded.items and loaded.trust_by_folder.get(item.folder) == TRUSTED
+        item in loaded.items
+        and loaded.trust_by_folder.get(item.folder) == TRUSTED
+        # a script that it runs may have changed since the settings were loaded
+        and any(
+            fingerprint(item, item.folder) in each
+            for each in (loaded.agreed.get(item.folder), store.record_of(item.folder))
+            if each is not None
+        )
         for item in command_items((command,), settings.places.folders)
     )
+
+
+def project_of(command: CommandFile, places: SettingsPlaces) -> str:
+    """The project's folder, as a command may name it: for the project's own, that which its file belongs to."""
+    return folder_of(command.file, places.folders) if command.source == "project" else places.cwd
 
 
 def trust_note(settings: SessionSettings) -> str:

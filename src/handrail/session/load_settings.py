@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import SettingsPlaces
 from handrail.config.problems import Problem
-from handrail.config.snapshot import Settings
+from handrail.config.snapshot import Layer, Settings
 from handrail.errors import SettingsError
 from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.config import load as settings_loader
+    from handrail.config import merge
     from handrail.config.managed import PolicySource
 else:
     settings_loader = lazy("handrail.config.load")  # only users with settings files pay for it
+    merge = lazy("handrail.config.merge")
 
 BYPASS = "bypassPermissions"
 BEYOND_DEFAULT = ("acceptEdits", "auto", BYPASS)
@@ -63,8 +65,12 @@ class LoadedSettings:
 
     @property
     def sandbox(self) -> Mapping[str, Any]:
-        """The section of that name."""
-        section: Mapping[str, Any] = self.settings.get("sandbox") or {}
+        """The section of that name; relative paths in files of folders above start from those folders."""
+        found = self.settings
+        values = found.values
+        if any(_names_paths_above(layer, self.folders[0]) for layer in found.layers):
+            values = merge.merge_values(_with_whole_paths(layer, self.folders[0]) for layer in found.layers)
+        section: Mapping[str, Any] = values.get("sandbox") or {}
         return section
 
     @property
@@ -150,6 +156,23 @@ def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
     if os.geteuid() == 0 and env.get("IS_SANDBOX") != "1":
         return "you are root. Use another user, or set IS_SANDBOX=1 if this machine is a sandbox."
     return ""
+
+
+def _names_paths_above(layer: Layer, cwd: str) -> bool:
+    """Whether a file of a folder above the working folder names paths for the sandbox."""
+    is_above = layer.source in ("local", "project") and layer.document.file.folder != cwd
+    return is_above and bool(layer.values.get("sandbox", {}).get("filesystem"))
+
+
+def _with_whole_paths(layer: Layer, cwd: str) -> Mapping[str, Any]:
+    if not _names_paths_above(layer, cwd):
+        return layer.values
+    section, folder = layer.values["sandbox"], layer.document.file.folder
+    files = {
+        name: [os.path.join(folder, each) if each[:1] != "~" else each for each in value]  # noqa: PTH118  # or absolute
+        for name, value in section["filesystem"].items()
+    }
+    return {**layer.values, "sandbox": {**section, "filesystem": files}}
 
 
 def folders_of(

@@ -78,9 +78,9 @@ def credential(loaded: LoadedSettings) -> str:
 
 
 def _helper_folder(loaded: LoadedSettings) -> str:
-    """A trusted project's helper runs in the project; any other must not find its files by accident."""
+    """A trusted folder's helper runs in that folder; any other must not find a project's files by accident."""
     layer = next(layer for layer in loaded.settings.layers if "apiKeyHelper" in layer.values)
-    return loaded.folders[0] if layer.source in ("local", "project") else "/"
+    return layer.document.file.folder if layer.source in ("local", "project") else "/"
 
 
 def thinking_options(loaded: LoadedSettings, request: RequestOptions) -> RequestOptions:

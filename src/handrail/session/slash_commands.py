@@ -106,8 +106,11 @@ class SlashCommands:
 
     def _run_command(self, command: CommandFile, called: re.Match[str], message: UserMessage) -> Run:
         session, conversation, words = self._session, self._session.conversation, called["words"] or ""
-        folder = str(conversation.state.context.cwd)
-        values = {"PROJECT_DIR": folder, "SESSION_ID": session.id, "EFFORT": conversation.config.options.effort or ""}
+        values = {
+            "PROJECT_DIR": command_turn.project_of(command, session.settings.places),
+            "SESSION_ID": session.id,
+            "EFFORT": conversation.config.options.effort or "",
+        }
         variables = {f"{maker}_{name}": value for maker in ("CLAUDE", "HANDRAIL") for name, value in values.items()}
         turn = command_turn.open_turn(command, words, session.settings, variables)
         shown = turn.text.with_outputs([f"!`{each.line}`" for each in turn.text.commands])

@@ -37,7 +37,7 @@ class Reply:
 
 def question_lines(question: PermissionQuestion, width: int, *, whole: bool = False) -> tuple[list[str], bool]:
     """The question as lines that fit, and whether something of the call was left out."""
-    lines, is_cut = [f"? {question.title}"], False
+    lines, is_cut = wrap(plain(f"? {question.title}"), width, "    "), False
     for name, value in question.input.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
         shown = wrap(plain(f"    {name}: {text}"), width, "      ")
