@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
     outcome = call.outcome
     if chosen.json:
         read = {"read": as_json(call.read, content=False)} if call.read else {}
-        print(plain_json(as_json(outcome) | read))
+        print(plain_json(as_json(outcome) | read, exact=True))
     else:
         if call.read:
             warn(read_note(chosen.tool, call.read))

@@ -15,10 +15,14 @@ def plain(text: str) -> str:
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
-def plain_json(value: Any, *, indent: int | None = None, compact: bool = False) -> str:
-    """The value as JSON that steers no terminal: such characters are escaped, which means the same to programs."""
+def plain_json(value: Any, *, indent: int | None = None, compact: bool = False, exact: bool = False) -> str:
+    """
+    The value as JSON that steers no terminal: such characters are escaped, which means the same to programs.
+
+    Strict readers refuse half a character (a lone surrogate), so it becomes `?`; with `exact` it is escaped as well.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=indent, separators=(",", ":") if compact else None)
-    return text if text.isascii() and "\x7f" not in text else UNSAFE.sub(_escape, text)
+    return text if text.isascii() and "\x7f" not in text else UNSAFE.sub(_escape_exactly if exact else _escape, text)
 
 
 def without_steering(text: str) -> str:
@@ -27,5 +31,8 @@ def without_steering(text: str) -> str:
 
 
 def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return "?" if 0xD800 <= code < 0xE000 else f"\\u{code:04x}"  # strict readers refuse half a character
+    return "?" if "\ud800" <= found[0] <= "\udfff" else _escape_exactly(found)
+
+
+def _escape_exactly(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
