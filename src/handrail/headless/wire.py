@@ -10,10 +10,9 @@ from handrail.headless.ways_out import allowing_flags
 from handrail.lazy import lazy
 from handrail.loop.events import SYNTHETIC, BlockComplete, Denial, RunEnded
 from handrail.loop.run_hooks import failure_kind
-from handrail.loop.state import Why
+from handrail.loop.state import WHAT_HAPPENED, Why
 from handrail.loop.usage import ModelUsage
 from handrail.loop.windows import window_of
-from handrail.session.answer import WHAT_HAPPENED
 from handrail.tools.outcome import Outcome
 from handrail.tools.output import Output
 from handrail.tools.wording import several

@@ -59,6 +59,22 @@ class Why(Enum):
     PROMPT_BLOCKED = "prompt_blocked"
 
 
+WHAT_HAPPENED: dict[Why, str] = {
+    Why.ABORTED_STREAMING: "it was interrupted",
+    Why.ABORTED_TOOLS: "it was interrupted while tools were running",
+    Why.MAX_TURNS: "the limit of turns was reached",
+    Why.MAX_DOLLARS: "the limit of dollars was reached",
+    Why.MAX_TOKENS: "the limit of tokens was reached",
+    Why.MAX_SECONDS: "the limit of seconds was reached",
+    Why.MODEL_FAILED: "the model could not answer",
+    Why.REPEATED_FAILURE: "the model repeated a call that fails",
+    Why.REPEATED_CALL: "the model repeated a call that gives the same result",
+    Why.UNFIT_ANSWERS: "no answer fitted the schema",
+    Why.PROMPT_BLOCKED: "a hook blocked it",
+    Why.CUT_ANSWERS: "the answer was cut off by the output limit again and again",
+}
+
+
 ENDS = {
     **dict.fromkeys((Why.COMPLETED, Why.REFUSED, Why.HOOK_STOPPED, Why.TOOL_DEFERRED), Move.STOPPED),
     **dict.fromkeys((Why.ABORTED_STREAMING, Why.ABORTED_TOOLS), Move.ABORTED),

@@ -15,8 +15,8 @@ else:
     email_utils = lazy("email.utils")  # 8 ms for a rare form of a header
 
 MAX_MESSAGE = 2_000
-MARKUP = re.compile(r"\s*<(!doctype|\?xml|[a-z][a-z0-9:]*[\s/>])", re.IGNORECASE)
-TITLE = re.compile(r"<(title|message)\b[^>]*>\s*([^<]{1,200}?)\s*<", re.IGNORECASE)
+MARKUP = r"(?i)\s*<(!doctype|\?xml|[a-z][a-z0-9:]*[\s/>])"
+TITLE = r"(?i)<(title|message)\b[^>]*>\s*([^<]{1,200}?)\s*<"
 RETRYABLE_STATUS = frozenset({408, 409, 429, 529})
 
 # error types and codes inside a 200 stream, with the status they would have had
@@ -80,9 +80,9 @@ def from_foreign(payload: object) -> StreamFailure:
 
 def readable(text: str) -> str:
     """The text of an error for people. Of markup only its title is kept."""
-    if not MARKUP.match(text):
+    if not re.match(MARKUP, text):
         return text[:MAX_MESSAGE]
-    title = TITLE.search(text)
+    title = re.search(TITLE, text)
     return "the server answered with a web page" + (f", {title[2]!r}," if title else "") + " and not as an API does"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.agents.definitions import (
     BUILT_IN,
@@ -16,7 +16,6 @@ from handrail.agents.definitions import (
     unused_fields,
 )
 from handrail.builtin.services import ToolServices
-from handrail.config.needs_trust import agent_items
 from handrail.config.snapshot import TRUSTED
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
@@ -24,6 +23,7 @@ from handrail.conversation.request import Chain
 from handrail.conversation.stream import MessageStart, Usage, UsageUpdate
 from handrail.extensions.definition_files import DefinitionFile, read_definitions
 from handrail.extensions.places import SOURCES, ConfigFolder, config_folders
+from handrail.lazy import lazy
 from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
 from handrail.session.conversation import Conversation
@@ -38,6 +38,11 @@ from handrail.tools.delegation import AgentNews, AgentReport, AgentTask
 from handrail.tools.events import CallQueued
 from handrail.tools.pool import NO_DEFERRAL, AnyTool
 from handrail.transcripts.store import OpenTranscript
+
+if TYPE_CHECKING:
+    from handrail.config import needs_trust
+else:
+    needs_trust = lazy("handrail.config.needs_trust")
 
 OpenBeside: TypeAlias = Callable[[str], OpenTranscript | None]
 """Opens the transcript of a sub-agent, by its id; None = its words are not kept."""
@@ -75,7 +80,7 @@ def find_agents(
 def is_trusted_agent(settings: SessionSettings, file: DefinitionFile) -> bool:
     """Whether a project's file may take the place of a built-in agent: it is what was trusted."""
     loaded = settings.loaded.settings
-    items = agent_items((file,), settings.places.folders)
+    items = needs_trust.agent_items((file,), settings.places.folders)
     return all(item in loaded.items and loaded.trust_by_folder.get(item.folder) == TRUSTED for item in items)
 
 
