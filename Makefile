@@ -2,7 +2,8 @@
 # PYTHON=python3.12 make test    uses another interpreter
 
 BIN := .venv/bin
-JOBS ?= auto
+# one more than processors: tests often wait for a process
+JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
