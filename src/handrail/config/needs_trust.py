@@ -96,7 +96,10 @@ def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> 
     """What the project's commands run, allow or make more expensive; `folders`: whose settings count, nearest first."""
     return tuple(
         TrustItem(
-            "project", ("commands", command.name, name), _filled(value, command.file), folder_of(command.file, folders)
+            "project",
+            ("commands", command.name, name),
+            _fill_folder(value, command.file),
+            folder_of(command.file, folders),
         )
         for command in commands
         if command.source == "project"
@@ -104,7 +107,7 @@ def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> 
     )
 
 
-def _filled(value: object, file: str) -> object:
+def _fill_folder(value: object, file: str) -> object:
     """What a command runs, with the folder of its file filled in: the scripts there are part of what is trusted."""
     if not isinstance(value, list):
         return value

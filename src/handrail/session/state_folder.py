@@ -31,7 +31,7 @@ def state_folder(variables: Mapping[str, str]) -> Path:
         HandrailError: it belongs to another user, or others can write to it: trust, rules and sessions could be theirs.
     """
     folder = _state_folder(variables)
-    if problem := _shared(folder):
+    if problem := _sharing_problem(folder):
         raise HandrailError(
             f"The state folder {str(folder)!r} {problem}, so what is trusted and remembered there may not be yours. "
             f"Make it yours alone (chown, chmod go-w), or set HANDRAIL_STATE_DIR to another folder."
@@ -39,7 +39,7 @@ def state_folder(variables: Mapping[str, str]) -> Path:
     return folder
 
 
-def _shared(folder: Path) -> str:
+def _sharing_problem(folder: Path) -> str:
     """Why others have a say in what a folder holds; empty if they do not, or if it is not there yet."""
     try:
         found = folder.stat()

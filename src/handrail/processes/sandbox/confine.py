@@ -118,7 +118,7 @@ class CommandSandbox:
     def _roots(self) -> tuple[str, ...]:
         return (*self._working_dirs(), *self.settings.filesystem.allow_write)
 
-    def _unguarded(self) -> frozenset[str]:
+    def _unguarded_files(self) -> frozenset[str]:
         """The protected files that exist and could have been made by a command."""
         return frozenset(path for root in self._roots() for path in existing(root, self._protected.if_there))
 
@@ -129,7 +129,7 @@ class CommandSandbox:
             raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
         self._tmp.mkdir(0o700, parents=True, exist_ok=True)
         with ExitStack() as stack:
-            stack.callback(self._plants.begin(self._roots(), self._unguarded))
+            stack.callback(self._plants.begin(self._roots(), self._unguarded_files))
             command, fds, restrictions = self._confine(method, plan, argv, stack)
             return WrappedCommand(command, environment(plan, method.method), fds, restrictions, stack.pop_all())
 
