@@ -37,6 +37,8 @@ async def drive(
                 on_event(event)
             yield event
     finally:
-        await begun.aclose()
-        if on_end is not None:
-            await on_end()
+        try:
+            await begun.aclose()
+        finally:  # also if this is cancelled: what the prompt was lent is taken back
+            if on_end is not None:
+                await on_end()
