@@ -171,7 +171,7 @@ async def test_metadata_that_leads_elsewhere_is_asked_about(nested: Nested, tmp_
         (ours / "objects" / "info" / "alternates").write_text(f"{theirs}\n")
     elif way == "include":
         with (ours / "config").open("a") as config:
-            config.write("[include]\n\tpath = ../shared.gitconfig\n")
+            config.write("[include]\n\tpath = ../common.gitconfig\n")
     else:
         (nested.project / "linked" / ".git").rename(theirs)
         (nested.project / "linked" / ".git").write_text(f"gitdir: {theirs}\n")
