@@ -278,16 +278,10 @@ async def test_the_functions_of_the_sdk_find_the_session_that_it_has_driven(
 
     assert (found.session_id, found.first_prompt, found.cwd) == (first.session_id, "What is in a.txt?", str(w.cwd))
     said = [(each.type, part["type"]) for each in messages for part in each.message["content"]]
-    assert said == [
-        ("user", "text"),
-        ("assistant", "tool_use"),
-        ("assistant", "tool_use"),
-        ("user", "tool_result"),
-        ("user", "tool_result"),
-        ("assistant", "text"),
-        ("user", "text"),
-        ("assistant", "text"),
-    ]
+    # the first result may come before the second call is complete
+    use, result = ("assistant", "tool_use"), ("user", "tool_result")
+    assert said[1:5] in ([use, use, result, result], [use, result, use, result])
+    assert [said[0], *said[5:]] == [("user", "text"), ("assistant", "text"), ("user", "text"), ("assistant", "text")]
     [copy] = (w.home / ".claude" / "projects").glob("*/*.jsonl")
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
