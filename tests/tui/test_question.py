@@ -4,26 +4,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.tui.question import MAX_LINES, PermissionQuestion, Reply, question_lines, read_reply
+from handrail.tui.question import MAX_LINES, PermissionQuestion, TypedReply, question_lines, read_reply
 from handrail.tui.text import columns
 
 
 @pytest.mark.parametrize(
     ("typed", "reply"),
     [
-        ("y\n", Reply("yes")),
-        (" YES \n", Reply("yes")),
-        ("n\n", Reply("no")),
-        ("no use make instead\n", Reply("no", "use make instead")),
-        ("a\n", Reply("always")),
-        ("always\n", Reply("always")),
+        ("y\n", TypedReply("yes")),
+        (" YES \n", TypedReply("yes")),
+        ("n\n", TypedReply("no")),
+        ("no use make instead\n", TypedReply("no", "use make instead")),
+        ("a\n", TypedReply("always")),
+        ("always\n", TypedReply("always")),
         ("\n", None),
         ("y then n\n", None),
         ("yy\n", None),
         ("a b\n", None),
     ],
 )
-def test_only_what_is_meant_counts(typed: str, reply: Reply | None) -> None:
+def test_only_what_is_meant_counts(typed: str, reply: TypedReply | None) -> None:
     assert read_reply(typed, offers_always=True) == reply
 
 

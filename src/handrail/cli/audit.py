@@ -22,7 +22,7 @@ from handrail.cli.audit_log import (
     time_text,
 )
 from handrail.cli.permission_flags import warn
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain_json
 from handrail.dispatch.approval.gate import NO_ANSWERER
 from handrail.errors import HandrailError
@@ -57,7 +57,7 @@ def run(chosen: argparse.Namespace) -> int:
         for call in calls[-chosen.limit :] if chosen.limit else calls:
             print(plain_json(call.as_json()))
     else:
-        print("\n".join(listing(calls, chosen.limit or MAX_LISTED, Screen(sys.stdout))))
+        print("\n".join(listing(calls, chosen.limit or MAX_LISTED, ReportScreen(sys.stdout))))
     return 0
 
 
@@ -73,7 +73,7 @@ def fits_filters(call: AuditedCall, chosen: argparse.Namespace) -> bool:
 # The list
 
 
-def listing(calls: Sequence[AuditedCall], limit: int, screen: Screen) -> Iterator[str]:
+def listing(calls: Sequence[AuditedCall], limit: int, screen: ReportScreen) -> Iterator[str]:
     """The newest calls, oldest first, and a summary."""
     if not calls:
         yield "No decisions were recorded that fit."
@@ -93,7 +93,7 @@ def clock(call: AuditedCall) -> str:
     return time_text(call.at)[:19].replace("T", " ")
 
 
-def paint_answer(screen: Screen, line: str) -> str:
+def paint_answer(screen: ReportScreen, line: str) -> str:
     """The first line of a row with its answer coloured, which stands behind the time."""
     return line[:21] + screen.paint_word(line[21:]) if line[:1].isdigit() else line
 
@@ -134,7 +134,7 @@ def show_groups(chosen: argparse.Namespace, calls: Sequence[AuditedCall]) -> Non
             print(plain_json({chosen.by: name, **{kind: counts[kind] for kind in KINDS}}))
         return
     rows = [(*KINDS, chosen.by), *((*(str(counts[kind]) for kind in KINDS), name) for name, counts in ordered)]
-    print("\n".join(Screen(sys.stdout).table(rows, indent="")))
+    print("\n".join(ReportScreen(sys.stdout).table(rows, indent="")))
 
 
 # Why
@@ -152,12 +152,12 @@ def explain_call(chosen: argparse.Namespace, calls: tuple[AuditedCall, ...]) -> 
     if chosen.json:
         print(plain_json(call.line))
         return 0
-    screen = Screen(sys.stdout)
+    screen = ReportScreen(sys.stdout)
     print("\n".join(screen.paint_word(line) for line in why(call, screen)))
     return 0
 
 
-def why(call: AuditedCall, screen: Screen) -> Iterator[str]:
+def why(call: AuditedCall, screen: ReportScreen) -> Iterator[str]:
     """Everything that was recorded of a decision, for people."""
     line = call.line
     yield from screen.wrap(f"{answer_of(call)}: {call.reason}", 2)

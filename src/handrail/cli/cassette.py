@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.conversation.block_json import block_value
 from handrail.conversation.plain import plain, plain_json
 from handrail.conversation.redact import build_redactor
@@ -50,7 +50,7 @@ def show(cassette: Cassette, number: int | None, *, as_json: bool) -> int:
         recordings = [_recording_value(each, whole=number is not None) for each in wanted]
         _print_json({"file": str(cassette.path), **_header(cassette), "recordings": recordings})
         return 0
-    header, screen = cassette.header, Screen(sys.stdout)
+    header, screen = cassette.header, ReportScreen(sys.stdout)
     print(plain(f"{cassette.path}: {several(len(cassette.recordings), 'recording')} of {header.model or 'no model'}"))
     print(plain(f"provider {header.provider}, {header.base_url}{f', {header.note}' if header.note else ''}"))
     for each in wanted:

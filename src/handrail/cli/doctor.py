@@ -14,7 +14,7 @@ from pathlib import Path
 
 from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.cli.ping import ping
-from handrail.cli.terminal import GREEN, RED, Screen
+from handrail.cli.terminal import GREEN, RED, ReportScreen
 from handrail.config.places import places_for
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.extensions.places import config_folders
@@ -94,7 +94,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Print every finding; 1 if one of them is a problem."""
     here = Here(os.environ, Path.cwd(), Path(os.environ.get("HOME") or Path.home()), pings=chosen.ping)
     found = findings(here)
-    print(as_json(found) if chosen.json else as_text(found, Screen(sys.stdout)))
+    print(as_json(found) if chosen.json else as_text(found, ReportScreen(sys.stdout)))
     return int(any(each.state is State.PROBLEM for each in found))
 
 
@@ -330,7 +330,7 @@ def as_json(found: list[Finding]) -> str:
     return json.dumps({"ok": all(f.state is not State.PROBLEM for f in found), "findings": rows}, indent=2)
 
 
-def as_text(found: list[Finding], screen: Screen) -> str:
+def as_text(found: list[Finding], screen: ReportScreen) -> str:
     """A heading for each area, then its findings in columns."""
     lines: list[str] = []
     for area in dict.fromkeys(each.area for each in found):

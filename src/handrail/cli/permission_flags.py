@@ -84,6 +84,6 @@ def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 def warn(text: str) -> None:
     """Write a warning to standard error; programs read standard output."""
-    shown = terminal.Screen(sys.stderr).notice(text) if sys.stderr.isatty() else f"handrail: {plain(text)}\n"
+    shown = terminal.ReportScreen(sys.stderr).notice(text) if sys.stderr.isatty() else f"handrail: {plain(text)}\n"
     sys.stderr.write(shown)
     sys.stderr.flush()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.cli.permission_flags import warn
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SessionError
@@ -42,7 +42,7 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
         names = ("id", "cwd", "title", "model", "created", "updated", "size", "path")
         print(plain_json([{name: getattr(entry, name) for name in names} for entry in found]))
         return 0
-    screen = Screen(sys.stdout)
+    screen = ReportScreen(sys.stdout)
     for entry in found:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
         where = f"  {entry.cwd}" if chosen.all else ""

@@ -7,7 +7,7 @@ import posixpath
 import sys
 from pathlib import Path
 
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.files.paths import match_files
 from handrail.shell import CommandVerdict, analyse, explain, reads_outside, reads_secrets
 from handrail.shell.effects import Found, PathText
@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
         print(json.dumps(analysis.to_json() | {"reads": beyond, "exit": code}))
     else:
         described = describe_paths(explain(analysis), names(outside), names(secrets), roots)
-        print("\n".join(Screen(sys.stdout).wrap(described)))
+        print("\n".join(ReportScreen(sys.stdout).wrap(described)))
     return code
 
 

@@ -19,7 +19,7 @@ WORDS = {
 """The words that say how something stands, and their colours."""
 
 
-class Screen:
+class ReportScreen:
     """The place that lines are written for: a terminal with its width and colours, or a pipe."""
 
     def __init__(self, stream: TextIO) -> None:

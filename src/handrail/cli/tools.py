@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.cli.permission_flags import settings_flags, warn
 from handrail.cli.session_flags import warn_of_unknown_tools
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.config.execution import features_of
 from handrail.conversation.plain import plain_json
 from handrail.permissions.rules import Behaviour
@@ -33,7 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(plain_json(rows, indent=2))
     else:
-        print(format_rows(rows, servers, Screen(sys.stdout)))
+        print(format_rows(rows, servers, ReportScreen(sys.stdout)))
     return 0
 
 
@@ -107,7 +107,7 @@ STATES = {"connected": "its tools stand above", "pending": "not asked for its to
 READS = {True: "reads", False: "changes", "depends": "depends"}
 
 
-def format_rows(rows: list[dict[str, Any]], servers: Mapping[str, str], screen: Screen) -> str:
+def format_rows(rows: list[dict[str, Any]], servers: Mapping[str, str], screen: ReportScreen) -> str:
     """The tools in columns, section by section, with the first sentence of each description or the reason."""
     lines: list[str] = []
     for loaded, title in TITLES.items():

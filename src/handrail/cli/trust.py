@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.cli.permission_flags import warn
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.config.flags import SettingsFlags
 from handrail.config.json_paths import JsonPath
 from handrail.config.load import load_settings
@@ -186,7 +186,7 @@ def say(chosen: argparse.Namespace, data: Any, lines: list[str]) -> None:
     if chosen.json:
         print(plain_json(data))
         return
-    screen = Screen(sys.stdout)
+    screen = ReportScreen(sys.stdout)
     first, *rest = lines
     for part in screen.wrap(first, 2):
         print(screen.heading(part))

@@ -90,19 +90,19 @@ def exists(path: str, cwd: str) -> bool:
     return os.path.lexists(posixpath.join(cwd, path))
 
 
-class Matcher(Protocol):
+class PatternMatcher(Protocol):
     """Tells which names one part of a pattern may match."""
 
     def may_match(self, name: str) -> bool: ...
 
 
-def match_files(parts: Sequence[str | Matcher], folder: str) -> tuple[str, ...] | None:
+def match_files(parts: Sequence[str | PatternMatcher], folder: str) -> tuple[str, ...] | None:
     """The paths that a pattern may match, seen from a folder: part by part a name or a Matcher; None = too many."""
     found = tuple(islice(matches(parts, folder if parts[0] else "/"), MAX_MATCHES + 1))
     return None if len(found) > MAX_MATCHES else found
 
 
-def matches(parts: Sequence[str | Matcher], folder: str) -> Iterator[str]:
+def matches(parts: Sequence[str | PatternMatcher], folder: str) -> Iterator[str]:
     if not parts:
         yield folder
         return

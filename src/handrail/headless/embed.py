@@ -14,7 +14,7 @@ from typing import Any
 from handrail.errors import ClosedError
 from handrail.headless.engine import EngineOptions, open_engine
 from handrail.headless.serve import PLAIN_SERVING, Service, Serving
-from handrail.headless.streams import Lines, Out, line_bytes
+from handrail.headless.streams import LineSource, Out, line_bytes
 from handrail.session.spec import NO_HOST, SessionHost, SessionSpec
 
 ASK_CLIENT = EngineOptions(ask="stdio")
@@ -49,7 +49,7 @@ class StreamOut:
 
 
 async def serve(
-    lines: Lines,
+    lines: LineSource,
     out: Out,
     spec: SessionSpec,
     *,

@@ -22,8 +22,8 @@ from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.errors import ClosedError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
-from handrail.headless.lines import Lines as Writer
-from handrail.headless.streams import MAX_INCOMING, Lines, Out
+from handrail.headless.lines import Lines
+from handrail.headless.streams import MAX_INCOMING, LineSource, Out
 from handrail.headless.wire import failed_result, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
@@ -60,7 +60,7 @@ class Engine(Protocol):
     """A conversation as the service needs it."""
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> Lines:
         """Turns its events into lines."""
         ...
 
@@ -116,7 +116,7 @@ class Service:
         self._owed = False
         self._control = Control(out, self._handler, patience=serving.patience)
 
-    async def serve(self, lines: Lines) -> int:
+    async def serve(self, lines: LineSource) -> int:
         """Serve a client until its input ends or it is gone. Returns 1 if the last result was an error, else 0."""
         listening = asyncio.create_task(self._listen(lines))
         try:
@@ -141,7 +141,7 @@ class Service:
 
     # What comes in
 
-    async def _listen(self, lines: Lines) -> None:
+    async def _listen(self, lines: LineSource) -> None:
         """Read lines until there are no more."""
         while (line := await lines.next()) is not None:
             if line.strip():

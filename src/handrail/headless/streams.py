@@ -26,7 +26,7 @@ LAST_WORDS = 1.0
 """Seconds that a reader has at the end to take what is waiting for it."""
 
 
-class Lines(Protocol):
+class LineSource(Protocol):
     """Where lines come from. None = there are no more."""
 
     async def next(self) -> bytes | None: ...

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from handrail.files.paths import FileKind, FolderContents, Matcher, Place
+from handrail.files.paths import FileKind, FolderContents, PatternMatcher, Place
 from handrail.permissions.paths import below, doubt, protected_place, secret
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
@@ -59,7 +59,7 @@ class Lookup(NamedTuple):
 
     resolve: Callable[[str, str, str], Place]
     locate: Callable[[str, str], Place]
-    match_files: Callable[[Sequence[str | Matcher], str], tuple[str, ...] | None]
+    match_files: Callable[[Sequence[str | PatternMatcher], str], tuple[str, ...] | None]
     exists: Callable[[str, str], bool]
     beneath: Callable[[str, bool], FolderContents | None]
 

@@ -22,7 +22,7 @@ PROMPT = (
 )
 
 
-class StructuredOutput(RawTool):
+class StructuredOutputTool(RawTool):
     """Offered while the model's server has no native format for schemas; the loop takes the answer from its result."""
 
     always_load = True
@@ -48,10 +48,10 @@ class StructuredOutput(RawTool):
         return Output(text="The answer was recorded.", data=self._answer.unwrap(args))
 
 
-def open_structured(output: Json | type[BaseModel], model: SessionModel) -> tuple[JsonAnswer, StructuredOutput]:
+def open_structured(output: Json | type[BaseModel], model: SessionModel) -> tuple[JsonAnswer, StructuredOutputTool]:
     """What checks the answer, and the tool that takes it; HandrailError if the schema cannot be used."""
     answer = JsonAnswer(output)
-    return answer, StructuredOutput(answer, lambda: has_native_format(model.chosen))
+    return answer, StructuredOutputTool(answer, lambda: has_native_format(model.chosen))
 
 
 def has_native_format(chosen: ChosenModel) -> bool:

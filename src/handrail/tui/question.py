@@ -28,7 +28,7 @@ class PermissionQuestion:
 
 
 @record
-class Reply:
+class TypedReply:
     """`yes`, `no` or `always`, and what was typed after a no."""
 
     choice: str
@@ -51,16 +51,16 @@ def question_lines(question: PermissionQuestion, width: int, *, whole: bool = Fa
     return lines, is_cut
 
 
-def read_reply(text: str, *, offers_always: bool) -> Reply | None:
+def read_reply(text: str, *, offers_always: bool) -> TypedReply | None:
     """The answer in a typed line; None if it is none."""
     word, _, rest = text.strip().partition(" ")
     match word.lower():
         case "y" | "yes" if not rest:
-            return Reply("yes")
+            return TypedReply("yes")
         case "n" | "no":
-            return Reply("no", rest.strip())
+            return TypedReply("no", rest.strip())
         case "a" | "always" if offers_always and not rest:
-            return Reply("always")
+            return TypedReply("always")
         case _:
             return None
 
@@ -104,7 +104,7 @@ class Dialog:
         self._keyboard = keyboard
         self._one_by_one = asyncio.Lock()
 
-    async def ask(self, question: PermissionQuestion) -> Reply:
+    async def ask(self, question: PermissionQuestion) -> TypedReply:
         """The person's answer; no, if the terminal is gone. Cancelling takes the question back."""
         async with self._one_by_one:
             with self._screen.question() as write:
@@ -116,7 +116,7 @@ class Dialog:
                         write("\n")
         return reply
 
-    async def _ask(self, question: PermissionQuestion, write: Callable[[str], None]) -> Reply:
+    async def _ask(self, question: PermissionQuestion, write: Callable[[str], None]) -> TypedReply:
         lines, is_cut = question_lines(question, self._screen.width)
         write("\n".join(lines) + "\n")
         self._keyboard.discard()  # what was typed before the question could be read is no answer to it
@@ -126,7 +126,7 @@ class Dialog:
             text = await self._keyboard.line()
             if text is None:
                 write("\n")
-                return Reply("no")
+                return TypedReply("no")
             if reply := read_reply(text, offers_always=bool(question.always)):
                 if reply.choice == "always":
                     write("\n".join(wrap(plain(f"  added: {question.always}"), self._screen.width, "    ")) + "\n")

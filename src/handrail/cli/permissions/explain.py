@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from handrail.cli.permissions.calls import KnownTools, hook_json, open_preview, rule_json
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain_json
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(plain_json(explained))
     else:
-        print(format_explanation(explained, Screen(sys.stdout)))
+        print(format_explanation(explained, ReportScreen(sys.stdout)))
     return EXIT[explained["decision"]]
 
 
@@ -166,7 +166,7 @@ def try_change(call: PreviewedCall, now: str, policy: Policy, change: str) -> It
 # For people
 
 
-def format_explanation(explained: dict[str, Any], screen: Screen) -> str:
+def format_explanation(explained: dict[str, Any], screen: ReportScreen) -> str:
     lines = [screen.paint_word(line) for line in screen.wrap(f"{explained['decision']}: {explained['reason']}", 2)]
     lines += screen.wrap(f"  {explained['rule']}", 2) if explained["rule"] else []
     lines += [line for text in cautions(explained) for line in screen.wrap(f"  {text}", 2)]
@@ -195,7 +195,7 @@ def cautions(explained: dict[str, Any]) -> Iterator[str]:
         yield f"{count} hook{'s' * (count > 1)} would be asked first and may decide otherwise; --run-hooks asks now"
 
 
-def section(screen: Screen, title: str, lines: list[str], hang: int = 4) -> list[str]:
+def section(screen: ReportScreen, title: str, lines: list[str], hang: int = 4) -> list[str]:
     found = [line for text in dict.fromkeys(lines) for line in screen.wrap(f"  {text}", hang)]
     return ["", screen.heading(title), *found] if found else []
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from handrail.cli.permission_flags import warn
 from handrail.cli.permissions.calls import KnownTools, open_preview
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.permissions.lint import lint
 
 CLEAN, FOUND = 0, 1
@@ -18,7 +18,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no remarks; 1: at least one."""
     notes: list[str] = []
     preview = open_preview(chosen, notes.append, trust=True)  # before a folder is trusted, its rules can be checked
-    policy, screen = preview.policy, Screen(sys.stdout)
+    policy, screen = preview.policy, ReportScreen(sys.stdout)
     findings = lint(policy, KnownTools(preview.loaders).names, progress(len(policy.rules)))
     for note in notes:
         if not any(found.message in note for found in findings):  # what is found is printed below

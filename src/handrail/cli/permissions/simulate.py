@@ -13,7 +13,7 @@ from typing import Any
 
 from handrail.cli.permissions.calls import KnownTools, open_preview
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain_json
 from handrail.permissions.decide import case_of, decide_case
 from handrail.permissions.layers import outcome
@@ -32,7 +32,7 @@ PROPOSED = RuleSource("proposed")
 def run(chosen: argparse.Namespace) -> int:
     """Exit code 0: no decision would change; 1: at least one would."""
     report = asyncio.run(simulate(chosen))
-    lines = [plain_json(report)] if chosen.json else Screen(sys.stdout).wrap(format_report(report))
+    lines = [plain_json(report)] if chosen.json else ReportScreen(sys.stdout).wrap(format_report(report))
     print("\n".join(lines))
     return DIFFERENT if report["changed"] else SAME
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.cli.permissions.calls import KnownTools, hook_json, open_preview, rule_json
-from handrail.cli.terminal import Screen
+from handrail.cli.terminal import ReportScreen
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError
@@ -50,7 +50,7 @@ def run(chosen: argparse.Namespace) -> int:
             expected = " or ".join(sorted(example.expect))
             shown = f"{result['id']}: {result['decision']}, expected {expected}: {result['reason']}"
             rule = f" ({result['rule']})" if result["rule"] else ""
-            print("\n".join(Screen(sys.stdout).wrap(f"{chosen.file}:{example.line}: {shown}{rule}", 2)))
+            print("\n".join(ReportScreen(sys.stdout).wrap(f"{chosen.file}:{example.line}: {shown}{rule}", 2)))
     if not chosen.json:
         left = sum(bool(result["hooks"]) for result in results) if not chosen.run_hooks else 0
         note = f"; hooks would be asked about {left} of them, which --run-hooks does" if left else ""
