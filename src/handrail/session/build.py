@@ -215,7 +215,7 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on")),
+            deferral=spec.tools.deferral or _deferral(spec, settings, facts.window(model.chosen.name)),
             identity=spec.identity,
             request=spec.request,
             context=context,
@@ -308,6 +308,11 @@ def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSetting
     servers.add(given, "dynamic")
     servers.add(others, "project")
     return servers
+
+
+def _deferral(spec: SessionSpec, settings: SessionSettings, window: int) -> Deferral:
+    otherwise = Deferral("auto" if spec.tools.custom else "on")
+    return deferral_of(settings.loaded.env, otherwise, settings.loaded.settings, window)
 
 
 def _find_agents(base: Foundation) -> Mapping[str, AgentDefinition]:
