@@ -28,6 +28,8 @@ An exception that is raised and caught within one module is named `_LikeThisErro
         CassetteMissError    a request that was not recorded
       SessionError         a session cannot be found, read or written
       McpError             an MCP server cannot be reached, or its answer makes no sense
+        AuthorizationNeededError  a person has to sign in at the server first
+        JsonRpcError         the answer of an MCP server to a request is an error
       FlagError            the flags of a command cannot be used
       ClosedError          the other side of a stream has gone
       ControlError         a question over the wire has no answer
@@ -156,6 +158,19 @@ class SessionError(HandrailError):
 
 class McpError(HandrailError):
     """A server cannot be reached, answered with an error, or said what makes no sense."""
+
+
+class AuthorizationNeededError(McpError):
+    """A person has to sign in at the server first."""
+
+
+class JsonRpcError(McpError):
+    """The answer of a server to a request is an error, with its code and data."""
+
+    def __init__(self, message: str, code: int, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
 
 
 class FlagError(HandrailError):
