@@ -61,14 +61,15 @@ class Person:
             authorizer = OAuthAuthorizer(config, TokenStore(self.state), http, self.options, opens)
             statuses = []
             for _ in range(times):
+                status = 0
                 for _attempt in range(5):
                     headers = tuple((name.lower(), value) for name, value in (await authorizer.headers()).items())
                     answer = await http.fetch(HttpRequest(self.site.mcp, headers, b""), max_bytes=9_999, timeout=5)
-                    said = answer.headers.get("www-authenticate", "")
-                    challenge = Challenge("box", self.site.mcp, answer.status, said)
-                    if answer.status == 200 or not await authorizer.respond(challenge):
+                    said, status = answer.headers.get("www-authenticate", ""), answer.status
+                    challenge = Challenge("box", self.site.mcp, status, said)
+                    if status == 200 or not await authorizer.respond(challenge):
                         break
-                statuses.append(answer.status)
+                statuses.append(status)
             return statuses
 
 
