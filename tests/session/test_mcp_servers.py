@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.mcp.peer import Message
+from handrail.mcp.messages import Message
 from handrail.session.mcp_servers import Servers
 
 pytestmark = pytest.mark.anyio
