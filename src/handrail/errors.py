@@ -29,6 +29,7 @@ An exception that is raised and caught within one module is named `_LikeThisErro
       SessionError         a session cannot be found, read or written
       McpError             an MCP server cannot be reached, or its answer makes no sense
         AuthorizationNeededError  a person has to sign in at the server first
+        TokenRefusedError    an authorization server gives no token
         JsonRpcError         the answer of an MCP server to a request is an error
       FlagError            the flags of a command cannot be used
       ClosedError          the other side of a stream has gone
@@ -162,6 +163,10 @@ class McpError(HandrailError):
 
 class AuthorizationNeededError(McpError):
     """A person has to sign in at the server first."""
+
+
+class TokenRefusedError(McpError):
+    """A token endpoint answered that it gives no token."""
 
 
 class JsonRpcError(McpError):

@@ -181,9 +181,14 @@ class ServerConnection:
     def _settle(self, server: Server) -> None:
         self.server = server
         self._lists = server.lists
-        self.tools, self.problems = tools_of(self, server.tools, self.tools)
+        self._take_tools(server)
         self.status, self.error = "connected", ""
         self._settled.set()
+
+    def _take_tools(self, server: Server) -> None:
+        accepted, refused = self._parts.accept(self.name, server.tools)
+        self.tools, problems = tools_of(self, accepted, self.tools)
+        self.problems = (*refused, *problems)
 
     def _fail(self, status: str, error: str) -> None:
         self.status, self.error = status, error
@@ -223,7 +228,7 @@ class ServerConnection:
             await server.load(stale)
         server.lists = {**kept, **server.lists}
         self._lists = server.lists
-        self.tools, self.problems = tools_of(self, server.tools, self.tools)
+        self._take_tools(server)
         self._events.on_change()
 
     async def _listen(self, server: Server) -> None:

@@ -1,6 +1,6 @@
 """Opens the connection that a configuration describes, and greets the server."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +14,7 @@ from handrail.mcp.eras import EraMemory
 from handrail.mcp.handshake import greet
 from handrail.mcp.host import ClientHost
 from handrail.mcp.messages import Message
+from handrail.mcp.offers import RemoteTool
 from handrail.mcp.peer import ExchangeWire, Peer, ServerEvents
 from handrail.mcp.server import Server, TimeLimits
 from handrail.processes.sandbox_contract import Sandbox
@@ -33,6 +34,7 @@ else:
 
 Carry: TypeAlias = Callable[[str, Message], Awaitable[Message]]
 """Brings a message to a server of that name in the program that drives us, and its answer back."""
+Accept: TypeAlias = Callable[[str, Sequence[RemoteTool]], tuple[tuple[RemoteTool, ...], tuple[str, ...]]]
 Notify: TypeAlias = Callable[[str, Mapping[str, object]], None]
 
 
@@ -46,6 +48,8 @@ class ServerParts:
     carry: Carry | None = None
     sandbox: Callable[[], Sandbox] | None = None
     authorizer_for: Callable[[ServerConfig], Authorizer | None] = lambda _config: None
+    accept: Accept = lambda _server, tools: (tuple(tools), ())
+    """Which tools of a server may be used, and why the others may not."""
     eras: EraMemory = field(default_factory=EraMemory)
     save: SaveFile = no_files
 

@@ -67,12 +67,12 @@ if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.extensions import unsupported
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, structured_output, with_agent
+    from handrail.session import mcp_servers, server_setup, structured_output, with_agent
     from handrail.session import services as session_services
 else:
     command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
-    mcp_servers = lazy("handrail.session.mcp_servers")
+    server_setup = lazy("handrail.session.server_setup")
     session_services = lazy("handrail.session.services")
     structured_output = lazy("handrail.session.structured_output")
     unsupported = lazy("handrail.extensions.unsupported")
@@ -215,7 +215,7 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on")),
+            deferral=spec.tools.deferral or _deferral(spec, settings, facts.window(model.chosen.name)),
             identity=spec.identity,
             request=spec.request,
             context=context,
@@ -299,15 +299,17 @@ def _open_services(
 
 
 def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSettings) -> "mcp_servers.Servers | None":
+    found = settings.loaded.settings
     given = spec.tools.mcp_servers if spec.flags.flags_widen else {}
-    others = {} if spec.tools.strict_mcp else settings.loaded.settings.servers
-    if not given and not others:
-        return None
-    refused = mcp_servers.refused_by(settings)
-    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, refused)
-    servers.add(given, "dynamic")
-    servers.add(others, "project")
-    return servers
+    others = {} if spec.tools.strict_mcp else found.servers
+    if any(each.scope == "policy" for each in found.written_servers):  # then there are no others
+        given, others = {}, found.servers
+    return server_setup.open_servers(spec, host, settings, given, others) if given or others else None
+
+
+def _deferral(spec: SessionSpec, settings: SessionSettings, window: int) -> Deferral:
+    otherwise = Deferral("auto" if spec.tools.custom else "on")
+    return deferral_of(settings.loaded.env, otherwise, settings.loaded.settings, window)
 
 
 def _find_agents(base: Foundation) -> Mapping[str, AgentDefinition]:

@@ -19,6 +19,7 @@ from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError, McpError
 from handrail.mcp.config import ServerConfig, expand_variables, resolve_server, seconds
 from handrail.mcp.connection import ConnectionEvents, ServerConnection
+from handrail.mcp.imitation import server_problem
 from handrail.mcp.messages import Message
 from handrail.mcp.open_peer import NO_PARTS, ServerParts
 from handrail.mcp.tools import McpTool
@@ -39,6 +40,10 @@ Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
 
 OnLate = Callable[[Sequence[str]], None]
 """Gets what a person should know of servers that have changed since they were waited for; their tools may have too."""
+
+
+async def _no_question() -> None:
+    """There is no one to ask."""
 
 
 def first_wait(env: Mapping[str, str]) -> float:
@@ -97,6 +102,8 @@ class Servers:
         self._parts = replace(parts, env=env, carry=carry)
         self._servers: dict[str, ConfiguredServer] = {}
         self._on_late: OnLate = lambda _notes: None
+        self.confirm: Callable[[], Awaitable[None]] = _no_question
+        """Asks a person about tools that are not as they were approved, once the servers are connected."""
         self.on_update: Callable[[str, str], None] = lambda _server, _uri: None
         """Gets the server and the address of a resource that was read and has changed since."""
 
@@ -267,6 +274,9 @@ class Servers:
         first = next(other for other in self._servers if server_name(other) == server_name(each.name))
         if first != each.name:  # what is allowed for the one would be allowed for the other
             raise McpError(f"permission rules cannot tell its name from {first!r}. Rename one of them.")
+        earlier = list(self._servers)[: list(self._servers).index(each.name)]
+        if why := server_problem(each.name, earlier):
+            raise McpError(f"{why}. Rename it.")
         if why := self._refuses(each.name, self._forms(each)):
             raise McpError(f"{why}.")
         return config

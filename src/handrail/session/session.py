@@ -162,6 +162,8 @@ class Session:
         warnings = await self.servers.connect(wait, self._offer_server_tools)
         self._connected = True
         self._offer_server_tools(warnings)
+        await self.servers.confirm()
+        self._offer_server_tools(())
 
     def _offer_server_tools(self, warnings: Sequence[str]) -> None:
         assert self.servers is not None
