@@ -41,7 +41,7 @@ class ReadResourceInput(Input):
 class ListMcpResourcesTool(Tool[ListResourcesInput]):
     name = "ListMcpResourcesTool"
     input_model = ListResourcesInput
-    search_hint = "list mcp resources of servers"
+    search_hint = "what servers offer to look at"
     should_defer = True
 
     def __init__(self, servers: ResourceServers) -> None:
@@ -79,7 +79,7 @@ class ReadMcpResourceTool(Tool[ReadResourceInput]):
 
     name = "ReadMcpResourceTool"
     input_model = ReadResourceInput
-    search_hint = "read mcp resource of a server by uri"
+    search_hint = "open what servers offer by its address"
     subject = "uri"
     should_defer = True
 

@@ -1,4 +1,4 @@
-"""What the servers of a session get from it: folders, questions to the person, files, the sandbox, what is remembered."""
+"""What the servers of a session get from it: folders, questions to the person, files, the sandbox, a memory."""
 
 import hashlib
 import mimetypes
@@ -52,7 +52,7 @@ def save_file(folder: Path, data: bytes, kind: str) -> str:
     make_private_folder(folder)
     new = file.with_suffix(f"{ending}.new")
     new.unlink(missing_ok=True)  # a link planted here must not lead the bytes elsewhere
-    with open(new, "xb") as stream:
+    with new.open("xb") as stream:
         stream.write(data)
     new.chmod(0o600)
     new.replace(file)
