@@ -62,9 +62,7 @@ class PinFile:
         if server in self.read():
             self._change(lambda pins: {name: tools for name, tools in pins.items() if name != server})
 
-    def _change(
-        self, change: Callable[[Mapping[str, dict[str, PinnedTool]]], dict[str, dict[str, PinnedTool]]]
-    ) -> None:
+    def _change(self, change: Callable[[ServerPins], ServerPins]) -> None:
         try:
             if self.path.parent.name == ".handrail":
                 self.path.parent.mkdir(exist_ok=True)
