@@ -47,7 +47,7 @@ def run(chosen: argparse.Namespace) -> int:
         print(screen.heading(f"{row['name']} ({row['scope']}, {row['file']}): {row['status']}"))
         entry = row["entry"]
         for path, value in leaves(entry) if isinstance(entry, dict) else [("entry", entry)]:
-            print("\n".join(screen.wrap(f"  {path}: {value}", 4)))
+            print("\n".join(screen.wrap(f"  {path}: {value if isinstance(value, str) else plain_json(value)}", 4)))
         for note in row["notes"]:
             print("\n".join(screen.wrap(f"  {note}", 4)))
     count = len(pinned) if pinned is not None else 0

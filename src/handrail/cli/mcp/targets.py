@@ -65,7 +65,7 @@ class Target:
         given: Mapping[str, Any] = {} if self.is_configured else {self.name: self.entry}
         settings = self.settings
         where = partial(lock_file, settings.loaded.settings, settings.places.state, settings.places.cwd, given)
-        return ToolPins(where, builtin_names).accept(self.name, tools)
+        return ToolPins(where, builtin_names, pins_first=False).accept(self.name, tools)
 
 
 def find_target(
