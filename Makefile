@@ -7,7 +7,7 @@ JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture bench bench-peers clean
+.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture bench bench-peers conformance clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ shape: setup ## measures of the source beside their bars: sizes, names, late imp
 picture: setup ## draw the packages and what they use into docs/architecture.md
 	@$(BIN)/python scripts/shape.py --embed
 
+conformance: setup ## the official MCP conformance runner against our client (needs npm)
+	@scripts/conformance
+
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench
 	@$(BIN)/python -m benchmarks.engine_bench
@@ -83,5 +86,5 @@ definitions: setup ## write down what requests say of the built-in tools, after 
 	@$(BIN)/python scripts/definitions.py
 
 clean: ## remove everything made here except .wheels
-	rm -rf .venv .venv-peers .venv-fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-peers .venv-fuzz .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

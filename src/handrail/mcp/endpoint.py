@@ -81,6 +81,10 @@ class Endpoint:
                 raise await self._refusal(response)
         raise McpError(f"The MCP server {self.name!r} redirects or refuses again and again.")
 
+    async def aclose(self) -> None:
+        """Close idle connections."""
+        await self._client.aclose()
+
     async def _ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> HttpResponse:
         proof = await self._authorizer.headers() if self._authorizer else {}
         whole = {**{name.lower(): value for name, value in proof.items()}, **self._given, **headers}

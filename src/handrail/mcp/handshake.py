@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from handrail.errors import AuthorizationNeededError, JsonRpcError, McpError
+from handrail.errors import JsonRpcError, McpError
 from handrail.mcp.dialect import CLIENT, LEGACY, MODERN, PREFIX, UNDECIDED, Dialect
 from handrail.mcp.endpoint import HttpStatusError
 from handrail.mcp.messages import METHOD_NOT_FOUND
@@ -111,9 +111,12 @@ def _modern(offered: Mapping[str, Any], *, over_http: bool) -> Dialect:
 async def _discover(peer: Peer, offered: Mapping[str, Any], time_limit: float, *, over_http: bool) -> Welcome:
     peer.dialect = _modern(offered, over_http=over_http)
     try:
-        answer = await peer.request("server/discover", {}, time_limit=time_limit)
-    except AuthorizationNeededError:
-        raise
+        try:
+            answer = await peer.request("server/discover", {}, time_limit=time_limit)
+        except JsonRpcError as error:
+            if MODERN not in _supported(error):
+                raise _not_modern(peer, error) from error
+            answer = await peer.request("server/discover", {}, time_limit=time_limit)
     except JsonRpcError as error:
         raise _not_modern(peer, error) from error
     except HttpStatusError as error:
@@ -129,11 +132,17 @@ async def _discover(peer: Peer, offered: Mapping[str, Any], time_limit: float, *
             raise _OldServerError("it does not list the present revision")
 
 
+def _supported(error: JsonRpcError) -> tuple[str, ...]:
+    """The revisions that a refusal of ours names."""
+    listed = error.data.get("supported") if isinstance(error.data, Mapping) else None
+    return tuple(map(str, listed)) if error.code == UNSUPPORTED_VERSION and isinstance(listed, list) else ()
+
+
 def _not_modern(peer: Peer, error: JsonRpcError) -> McpError:
     """What an error in the answer to `server/discover` means: an old server, or one that is too new."""
-    supported = error.data.get("supported") if isinstance(error.data, Mapping) else None
-    if error.code == UNSUPPORTED_VERSION and isinstance(supported, list) and not set(LEGACY) & set(map(str, supported)):
-        listed = ", ".join(map(str, supported[:5]))
+    supported = _supported(error)
+    if supported and not {MODERN, *LEGACY}.intersection(supported):
+        listed = ", ".join(supported[:5])
         return McpError(f"The MCP server {peer.name!r} only speaks revisions of MCP that handrail does not: {listed}.")
     return _OldServerError(str(error))
 

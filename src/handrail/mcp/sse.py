@@ -52,6 +52,7 @@ class SseWire:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        await self._endpoint.aclose()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -7,7 +7,6 @@ event, and what the server says by itself comes on a stream of its own (GET).
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
@@ -18,8 +17,6 @@ from handrail.http.sse import EventReader
 from handrail.mcp.endpoint import Endpoint, HttpStatusError, read_bounded
 from handrail.mcp.messages import Message
 from handrail.mcp.peer import Peer
-
-log = logging.getLogger(__name__)
 
 MAX_BODY = 32 * 1024 * 1024
 MAX_POSTS = 32
@@ -74,12 +71,15 @@ class HttpWire:
     async def aclose(self) -> None:
         for task in self._tasks:
             task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         if self._session:
             session, self._session = self._session, ""
             headers = {SESSION: session, **self._peer.dialect.headers("", {})}
             with suppress(McpError, TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     (await self._endpoint.send("DELETE", headers)).abort()
+        await self._endpoint.aclose()
 
     def _session_headers(self) -> dict[str, str]:
         return {SESSION: self._session} if self._session else {}
@@ -111,19 +111,24 @@ class HttpWire:
         if kind != "text/event-stream":
             self._read_json(await read_bounded(response, MAX_BODY), number)
             return
-        resumptions = 0
         reader = EventReader()
-        while not await read_events(response, reader, lambda message: self._hand_on(message, number)):
-            response.abort()
-            if not reader.last_id or self._peer.dialect.is_modern or resumptions == MAX_RESUMPTIONS:
-                raise McpError(f"The MCP server {self._peer.name!r} ended its answer before it was complete.")
-            resumptions += 1
+        for resumption in range(MAX_RESUMPTIONS + 1):
+            if await read_events(response, reader, lambda message: self._hand_on(message, number)):
+                return
+            if not reader.last_id or self._peer.dialect.is_modern or resumption == MAX_RESUMPTIONS:
+                break
             await asyncio.sleep(retry_seconds(reader))
-            resume = {"accept": "text/event-stream", "last-event-id": reader.last_id, **self._session_headers()}
-            last, reader = reader, EventReader()
-            reader.last_id, reader.retry_ms = last.last_id, last.retry_ms
-            response = await self._endpoint.send("GET", {**self._peer.dialect.headers("", {}), **resume})
-        response.abort()
+            response, reader = await self._open_events(reader)
+        raise McpError(f"The MCP server {self._peer.name!r} ended its answer before it was complete.")
+
+    async def _open_events(self, last: EventReader) -> tuple[HttpResponse, EventReader]:
+        """The stream of what the server says by itself, or has said since the last event."""
+        headers = {"accept": "text/event-stream", **self._session_headers(), **self._peer.dialect.headers("", {})}
+        if last.last_id:
+            headers["last-event-id"] = last.last_id
+        reader = EventReader()
+        reader.last_id, reader.retry_ms = last.last_id, last.retry_ms
+        return await self._endpoint.send("GET", headers), reader
 
     def _read_json(self, body: bytes, number: int | str) -> None:
         if len(body) > MAX_BODY:
@@ -149,21 +154,13 @@ class HttpWire:
         """The stream of what the server says by itself; servers need not have one."""
         reader = EventReader()
         for _ in range(MAX_RESUMPTIONS):
-            headers = {"accept": "text/event-stream", **self._session_headers(), **self._peer.dialect.headers("", {})}
-            if reader.last_id:
-                headers["last-event-id"] = reader.last_id
             try:
-                response = await self._endpoint.send("GET", headers)
+                response, reader = await self._open_events(reader)
+                await read_events(response, reader, self._take_event)
             except HttpStatusError:
                 return
             except McpError:
-                response = None
-            if response is not None:
-                last, reader = reader, EventReader()
-                reader.last_id, reader.retry_ms = last.last_id, last.retry_ms
-                with suppress(McpError, TransportError):
-                    await read_events(response, reader, self._take_event)
-                response.abort()
+                pass  # another try
             await asyncio.sleep(retry_seconds(reader))
 
     def _take_event(self, message: object) -> bool:
@@ -177,24 +174,24 @@ def retry_seconds(reader: EventReader) -> float:
 
 
 async def read_events(response: HttpResponse, reader: EventReader, take: Callable[[object], bool]) -> bool:
-    """Hand on the messages of a stream until one is the last; False if the stream ended before."""
-    while True:
-        try:
-            data = await response.read()
-        except TransportError:
-            return False
-        try:
-            events = reader.feed(data) if data else reader.end()
-        except EventTooLargeError as error:
-            raise McpError(f"The server sent an event that is too large: {error}.") from error
-        for name, text in events:
-            if name in ("", "message") and text.strip():
-                try:
-                    message = json.loads(text)
-                except (ValueError, RecursionError):
-                    log.warning("a server sent an event that is not a message: %.200r", text)
-                    continue
-                if take(message):
+    """Hand on the messages of a stream until one is the last, and close it; False if the stream ended before."""
+    try:
+        while data := await response.read():
+            for name, text in reader.feed(data):
+                if name in ("", "message") and text.strip() and take(_message(text)):
+                    response.leave()
                     return True
-        if not data:
-            return False
+    except TransportError:
+        pass  # it ended
+    except EventTooLargeError as error:
+        raise McpError(f"The server sent an event that is too large: {error}.") from error
+    finally:
+        response.abort()
+    return False
+
+
+def _message(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
