@@ -77,7 +77,7 @@ def find_target(
         name = urlsplit(server).hostname or server
     env = settings.loaded.env
     try:
-        config = resolve_server(name, entry, env, settings.places.cwd)
+        config = resolve_server(server, entry, env, settings.places.cwd)  # errors name it as the person did
     except McpError as error:
         raise HandrailError(f"the MCP server {name!r}: {error}") from error
     used = {**entry, **({"url": config.url} if config.url else {"command": config.command, "args": list(config.args)})}
