@@ -61,7 +61,6 @@ FOR_PROGRAMS: Mapping[str, str] = {
     "AbortSignal.reason": "tools of users ask why they are stopped",
     "Access.unknown": "tools of users that cannot say what they touch",
     "Card.tag": "front ends of users draw it",
-    "Progress.fraction": "the plain card, in another class of the contract, shows it",
     "Tool.is_destructive": "questions and `handrail tools` read it through the tables WARNINGS and FLAGS",
     "SettingsWriter.where": "the proposals of a question, in the same module, ask for it",
     **dict.fromkeys([f"ToolExecutor.{name}" for name in ("aclose", "in_progress", "ready")], "programs drive it"),

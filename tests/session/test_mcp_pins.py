@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from handrail.config.flags import SettingsFlags
+from handrail.conversation.request import ToolDefinition
 from handrail.dispatch.approval.question import Question
 from handrail.session.agent import Agent
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
@@ -37,6 +38,13 @@ class Person:
         """Questions stay as they are."""
 
 
+def sent(model: ScriptedModel) -> tuple[ToolDefinition, ...]:
+    """The tools of the only request."""
+    request: Any = model.requests[0]
+    tools: tuple[ToolDefinition, ...] = request.tools
+    return tools
+
+
 @dataclass
 class Project:
     """A folder with one server, and sessions in it."""
@@ -58,7 +66,7 @@ class Project:
         with anyio.fail_after(60):
             async with Agent.from_spec(spec, env, host) as agent:
                 await agent.ask("go")
-        definitions = [json.loads(each.definition) for each in model.requests[0].tools]
+        definitions = [json.loads(each.definition) for each in sent(model)]
         return {each["name"]: each["description"] for each in definitions if each["name"].startswith("mcp__")}
 
 
