@@ -85,7 +85,7 @@ async def paint(ctx: Context) -> str | InputRequiredResult:
             return InputRequiredResult(input_requests={"colour": ElicitRequest(params=asked)}, request_state="begun")
         assert isinstance(given, ElicitResult)
         assert ctx.request_state == "begun"
-        return f"{given.action} {(given.content or {})['colour']}"
+        return f"{given.action} {(given.content or {}).get('colour', '')}".strip()
     answer = await ctx.elicit("Which colour?", Wish)
     return f"{answer.action} {answer.data.colour if answer.action == 'accept' else ''}".strip()
 

@@ -17,7 +17,7 @@ from typing import Any
 from handrail.conversation.blocks import ResultBlock
 from handrail.errors import AuthorizationNeededError, HandrailError, McpError
 from handrail.mcp.config import REMOTE, ServerConfig
-from handrail.mcp.endpoint import HttpStatusError
+from handrail.mcp.endpoint import HttpStatusError, UnreachableError
 from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_server
 from handrail.mcp.peer import OnProgress
 from handrail.mcp.server import Listing, Server
@@ -72,6 +72,7 @@ class ServerConnection:
         self._wake = asyncio.Event()
         self._settled = asyncio.Event()
         self._subscribed: list[str] = []
+        self._resubscribe = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
@@ -144,7 +145,7 @@ class ServerConnection:
         """After a loss: try again and again, if it is elsewhere. A program that ended is not started again."""
         lost = self.server.peer.ended.result() if self.server else ""
         await self._drop()
-        self.status, self.error = "failed", f"The MCP server {self.name!r} is lost: {lost.rstrip('.')}."
+        self.status, self.error = "failed", f"it is lost: {lost.rstrip('.')}."
         for seconds in BACKOFF if self._is_remote() else ():
             self.status = "pending"
             self._events.on_change()
@@ -233,15 +234,27 @@ class ServerConnection:
 
     async def _listen(self, server: Server) -> None:
         """The stream of changes of a server of 2026-07-28; when it breaks off, everything may have changed."""
-        if server.welcome.era != "modern":
-            return
         for seconds in (*BACKOFF, *BACKOFF):
-            with suppress(McpError):
-                await server.listen(self._subscribed)
+            while not (changes := server.changes(self._subscribed)):
+                await self._resubscribe.wait()
+                self._resubscribe.clear()
+            await self._listen_until_more(server, changes)
             await self._events.pause(seconds)
             for kind in LIST_CHANGES.values():
                 if not server.lists.get(kind, Listing()).is_fresh and server.welcome.offers(kind, "listChanged"):
                     self._mark_stale(kind)
+
+    async def _listen_until_more(self, server: Server, changes: Mapping[str, Any]) -> None:
+        """Take in changes until the stream ends, or there is more to take in."""
+        stream = asyncio.ensure_future(server.listen(changes))
+        more = asyncio.ensure_future(self._resubscribe.wait())
+        try:
+            await asyncio.wait({stream, more}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (stream, more):
+                task.cancel()
+            await asyncio.gather(stream, more, return_exceptions=True)
+            self._resubscribe.clear()
 
     def _take_notification(self, method: str, params: Mapping[str, Any]) -> None:
         if (kind := LIST_CHANGES.get(method)) is not None:
@@ -282,6 +295,7 @@ class ServerConnection:
         blocks = await server.read(uri)
         if uri not in self._subscribed and len(self._subscribed) < MAX_SUBSCRIBED:
             self._subscribed.append(uri)
+            self._resubscribe.set()
             with suppress(McpError):
                 await server.subscribe(uri)
         return blocks
@@ -295,4 +309,4 @@ def _may_pass(error: HandrailError) -> bool:
     """Whether another try may help: the server was not reached, or has a problem of its own."""
     if isinstance(error, HttpStatusError):
         return error.status >= 500
-    return isinstance(error, McpError) and "cannot be reached" in str(error)
+    return isinstance(error, UnreachableError)

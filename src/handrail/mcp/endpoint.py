@@ -5,6 +5,7 @@ A redirect is followed only within the server itself, so that no header and no m
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin
@@ -36,6 +37,10 @@ class HttpStatusError(McpError):
         self.body = body
 
 
+class UnreachableError(McpError):
+    """A server gave no answer at all."""
+
+
 class Endpoint:
     """Sends requests to one server. `extra` are the headers that a helper gave."""
 
@@ -46,7 +51,7 @@ class Endpoint:
         authorizer: Authorizer | None = None,
         extra: Mapping[str, str] | None = None,
     ) -> None:
-        self.url = config.url
+        self.url = re.sub(r"^ws(?=s?://)", "http", config.url)  # a WebSocket begins as a request
         self.name = config.name
         self._client = client
         self._authorizer = authorizer
@@ -61,7 +66,7 @@ class Endpoint:
         Raises:
             HttpStatusError: the server refuses.
             AuthorizationNeededError: someone has to sign in first.
-            McpError: there is no answer.
+            UnreachableError: there is no answer.
         """
         url, challenges = url or self.url, 0
         for _ in range(MAX_REDIRECTS + MAX_CHALLENGES):
@@ -69,9 +74,8 @@ class Endpoint:
             if response.status < 300:
                 return response
             if response.status in (307, 308) or (300 <= response.status < 400 and method == "GET"):
-                target = self._redirected(url, response.headers.get("location", ""))
                 response.abort()
-                url = target
+                url = self._redirected(url, response.headers.get("location", ""))
             elif response.status in (401, 403) and challenges < MAX_CHALLENGES:
                 challenges += 1
                 refusal = await self._refusal(response)
@@ -91,7 +95,7 @@ class Endpoint:
         try:
             return await self._client.send(HttpRequest(url, tuple(whole.items()), body, method))
         except (TransportError, UrlError) as error:
-            raise McpError(f"The MCP server {self.name!r} cannot be reached: {error}.") from error
+            raise UnreachableError(f"The MCP server {self.name!r} cannot be reached: {error}.") from error
 
     async def _authorize(self, response: HttpResponse) -> bool:
         challenge = Challenge(self.name, self.url, response.status, response.headers.get("www-authenticate", ""))

@@ -176,16 +176,18 @@ class Server:
         if self.welcome.era == "legacy" and self.welcome.offers("resources", "subscribe"):
             await self.peer.request("resources/subscribe", {"uri": uri}, time_limit=self._limits.connect)
 
-    async def listen(self, resources: Sequence[str]) -> None:
-        """Take in what changes at a server of 2026-07-28, until the stream ends or breaks off (McpError)."""
+    def changes(self, resources: Sequence[str]) -> dict[str, Any]:
+        """What a server of 2026-07-28 can tell about changes, as its stream of changes is asked for it."""
         wanted: dict[str, Any] = {
             f"{kind}ListChanged": True for kind in PARSERS if self.welcome.offers(kind, "listChanged")
         }
         if resources and self.welcome.offers("resources", "subscribe"):
             wanted["resourceSubscriptions"] = list(resources)
-        if wanted:
-            params = {"notifications": wanted}
-            await self.peer.request("subscriptions/listen", params, time_limit=NO_LIMIT)
+        return wanted if self.welcome.era == "modern" else {}
+
+    async def listen(self, changes: Mapping[str, Any]) -> None:
+        """Take in what changes, until the stream ends or breaks off (McpError)."""
+        await self.peer.request("subscriptions/listen", {"notifications": changes}, time_limit=NO_LIMIT)
 
     async def _ask(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 from handrail.errors import EventTooLargeError, McpError, TransportError
 from handrail.http.client import HttpResponse
 from handrail.http.sse import EventReader
-from handrail.mcp.endpoint import Endpoint, HttpStatusError, read_bounded
+from handrail.mcp.endpoint import Endpoint, HttpStatusError, UnreachableError, read_bounded
 from handrail.mcp.messages import Message
 from handrail.mcp.peer import Peer
 
@@ -50,6 +50,9 @@ class HttpWire:
         except HttpStatusError as error:
             self._refused(error, message)
             return
+        except UnreachableError as error:
+            self._peer.end(str(error))
+            raise
         try:
             if session := response.headers.get(SESSION):
                 self._session = session
@@ -145,7 +148,7 @@ class HttpWire:
 
     def _hand_on(self, message: object, number: int | str) -> bool:
         """Give a message to the peer; whether it is the answer to the request of that number."""
-        if isinstance(message, dict) and "method" not in message and message.get("id", number) is None:
+        if isinstance(message, dict) and "error" in message and message.get("id") is None:
             message["id"] = number  # an error before the server had read the id
         self._peer.receive(message)
         return isinstance(message, dict) and "method" not in message and str(message.get("id")) == str(number)

@@ -7,7 +7,7 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -67,11 +67,12 @@ if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.extensions import unsupported
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, server_setup, structured_output, with_agent
+    from handrail.session import mcp_servers, server_parts, server_setup, structured_output, with_agent
     from handrail.session import services as session_services
 else:
     command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
+    server_parts = lazy("handrail.session.server_parts")
     server_setup = lazy("handrail.session.server_setup")
     session_services = lazy("handrail.session.services")
     structured_output = lazy("handrail.session.structured_output")
@@ -181,7 +182,11 @@ def _open_parts(base: Foundation) -> Session:
     automatic = (
         loaded.settings.get("autoCompactEnabled") is not False if spec.auto_compact is None else spec.auto_compact
     )
-    servers = _open_servers(spec, host, settings)
+
+    def server_doors() -> "server_parts.SessionDoors":
+        return server_parts.SessionDoors(hooks, results.folder, own_services, lambda: conversation.state.context)
+
+    servers = _open_servers(spec, host, settings, server_doors)
     parts = SharedParts(
         settings=settings,
         model=model,
@@ -201,7 +206,7 @@ def _open_parts(base: Foundation) -> Session:
         parts,
         own_services,
         chain,
-        mcp_tools=lambda: servers.tools if servers else (),
+        mcp_tools=lambda: servers.offered if servers else (),
         open_transcript=open_beside,
     )
     unwanted = unwanted_tools(spec.tools.builtin)
@@ -300,13 +305,20 @@ def _open_services(
     return replace(services, env={**services.env, "CLAUDE_ENV_FILE": str(file)})
 
 
-def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSettings) -> "mcp_servers.Servers | None":
+def _open_servers(
+    spec: SessionSpec,
+    host: SessionHost,
+    settings: SessionSettings,
+    doors: "Callable[[], server_parts.SessionDoors]",
+) -> "mcp_servers.Servers | None":
     found = settings.loaded.settings
     given = spec.tools.mcp_servers if spec.flags.flags_widen else {}
     others = {} if spec.tools.strict_mcp else found.servers
     if any(each.scope == "policy" for each in found.written_servers):  # then there are no others
         given, others = {}, found.servers
-    return server_setup.open_servers(spec, host, settings, given, others) if given or others else None
+    if not given and not others:
+        return None
+    return server_setup.open_servers(spec, host, settings, doors(), given=given, others=others)
 
 
 def _deferral(spec: SessionSpec, settings: SessionSettings, window: int) -> Deferral:

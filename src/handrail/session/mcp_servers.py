@@ -15,17 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from handrail.config.server_lists import refusal_reason
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import ResultBlock, Text
 from handrail.errors import HandrailError, McpError
 from handrail.mcp.config import ServerConfig, expand_variables, resolve_server, seconds
 from handrail.mcp.connection import ConnectionEvents, ServerConnection
 from handrail.mcp.imitation import server_problem
 from handrail.mcp.messages import Message
 from handrail.mcp.open_peer import NO_PARTS, ServerParts
+from handrail.mcp.resource_tools import resource_tools
 from handrail.mcp.tools import McpTool
 from handrail.session.session_settings import SessionSettings
 from handrail.tools.context import McpResource
 from handrail.tools.mcp_names import server_name
+from handrail.tools.pool import AnyTool
 
 SERVERS_FORM = '{"mcpServers": {"name": {"command": "program"}}}'
 FIRST_WAIT = 2.0
@@ -101,6 +103,7 @@ class Servers:
         self._refuses = refuses
         self._parts = replace(parts, env=env, carry=carry)
         self._servers: dict[str, ConfiguredServer] = {}
+        self._resource_tools = resource_tools(self)
         self._on_late: OnLate = lambda _notes: None
         self.confirm: Callable[[], Awaitable[None]] = _no_question
         """Asks a person about tools that are not as they were approved, once the servers are connected."""
@@ -127,6 +130,17 @@ class Servers:
             for tool in each.connection.tools:
                 found.setdefault(tool.name, tool)
         return tuple(found.values())
+
+    @property
+    def offered(self) -> tuple[AnyTool, ...]:
+        """The tools of all servers, and those for their resources if there are any."""
+        return (*self.tools, *self._resource_tools())
+
+    async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:
+        """The contents of a resource; McpError if it cannot be had."""
+        if server not in self._servers:
+            raise McpError(f"There is no MCP server {server!r}. There are: {', '.join(self._servers) or 'none'}.")
+        return await self._servers[server].connection.read(uri)
 
     def status(self) -> list[dict[str, Any]]:
         """How each server stands, in the form that programs ask for."""

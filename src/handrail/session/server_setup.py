@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from handrail.config.snapshot import Settings
 from handrail.lazy import lazy
 from handrail.mcp.config import VARIABLE, Authorizer, ServerConfig, expand_variables
-from handrail.mcp.open_peer import ServerParts
 from handrail.session.mcp_pins import LOCK, PinFile, ToolPins
 from handrail.session.mcp_servers import Servers, refused_by
+from handrail.session.server_parts import SessionDoors, server_parts
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.session.tools import builtin_names
@@ -31,12 +31,22 @@ DYNAMIC = "dynamic"
 
 
 def open_servers(
-    spec: SessionSpec, host: SessionHost, settings: SessionSettings, given: Mapping[str, Any], others: Mapping[str, Any]
+    spec: SessionSpec,
+    host: SessionHost,
+    settings: SessionSettings,
+    doors: SessionDoors,
+    *,
+    given: Mapping[str, Any],
+    others: Mapping[str, Any],
 ) -> Servers:
     """The servers of a session, not connected yet: those that were `given`, then the `others` of its files."""
     loaded = settings.loaded
     pins = ToolPins(partial(lock_file, loaded.settings, settings.places.state, str(spec.cwd), given), builtin_names)
-    parts = ServerParts(authorizer_for=authorizers(loaded.env, settings.places.state), accept=pins.accept)
+    parts = replace(
+        server_parts(host, settings, doors),
+        authorizer_for=authorizers(loaded.env, settings.places.state),
+        accept=pins.accept,
+    )
     servers = Servers(loaded.env, spec.cwd, host.mcp_transport, refused_by(settings), parts)
     for scope, entries in ((DYNAMIC, given), *by_scope(loaded.settings, others).items()):
         used = {name: entry for name, entry in entries.items() if scope == DYNAMIC or name not in given}

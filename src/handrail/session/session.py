@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
-from handrail.conversation.messages import UserMessage
+from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
+from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.providers.cost import price_table
@@ -36,11 +37,12 @@ from handrail.transcripts.store import OpenTranscript
 if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.files import restore
-    from handrail.session import mcp_servers, slash_commands, subagents
+    from handrail.session import mcp_servers, server_prompts, slash_commands, subagents
 else:
     command_files = lazy("handrail.extensions.commands")
     mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
+    server_prompts = lazy("handrail.session.server_prompts")
     slash_commands = lazy("handrail.session.slash_commands")
 
 WARM_UP_DELAY = 0.05
@@ -82,6 +84,7 @@ class Session:
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
+            self.servers.on_update = self._note_update
 
     # Prompts
 
@@ -167,9 +170,17 @@ class Session:
 
     def _offer_server_tools(self, warnings: Sequence[str]) -> None:
         assert self.servers is not None
-        self.conversation.set_mcp_tools(self.servers.tools)
+        self.conversation.set_mcp_tools(self.servers.offered)
         for warning in warnings:
             self.on_warning(warning)
+
+    def _note_update(self, server: str, uri: str) -> None:
+        text = f"The resource {uri[:500]} of the MCP server {server} has changed since it was read."
+        self.conversation.state.mailbox.note(Attachment("resource", (Text(reminder(text)),)))
+
+    def server_commands(self) -> "dict[str, slash_commands.BuiltIn]":
+        """The prompts of the connected MCP servers, as slash commands."""
+        return server_prompts.prompt_commands(self.servers) if self.servers else {}
 
     def _recheck_servers(self, _source: str) -> None:
         """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
