@@ -62,9 +62,7 @@ class PinFile:
         if server in self.read():
             self._change(lambda pins: {name: tools for name, tools in pins.items() if name != server})
 
-    def _change(
-        self, change: Callable[[Mapping[str, dict[str, PinnedTool]]], dict[str, dict[str, PinnedTool]]]
-    ) -> None:
+    def _change(self, change: Callable[[ServerPins], ServerPins]) -> None:
         try:
             if self.path.parent.name == ".handrail":
                 self.path.parent.mkdir(exist_ok=True)
@@ -77,9 +75,10 @@ class PinFile:
 
 
 class ToolPins:
-    """Compares what servers offer with what was approved of them."""
+    """Compares what servers offer with what was approved of them. With `pins_first` the first list is approved."""
 
-    def __init__(self, lock_file: LockFile, builtin: Callable[[], frozenset[str]]) -> None:
+    def __init__(self, lock_file: LockFile, builtin: Callable[[], frozenset[str]], *, pins_first: bool = True) -> None:
+        self._pins_first = pins_first
         self._lock_file = lock_file
         self._builtin_names = builtin
         self.waiting: dict[str, tuple[tuple[PinnedTool, ...], tuple[ToolChange, ...]]] = {}
@@ -102,7 +101,8 @@ class ToolPins:
                 return tuple(fine), tuple(notes)
             pinned = PinFile(path).read().get(server)
             if pinned is None:
-                PinFile(path).write(server, now)
+                if self._pins_first:
+                    PinFile(path).write(server, now)
                 return tuple(fine), tuple(notes)
         except McpError as error:
             return (), (*notes, f"all of them, because what was approved is not known: {error}")

@@ -64,7 +64,7 @@ class Site:
             case "POST", "/token":
                 return self._token(fields)
             case "POST", "/mcp":
-                return self._mcp(fields.get("authorization", ""))
+                return self._mcp(fields.get("authorization", ""), body)
             case _:
                 return _json(404, {"error": "not_found"})
 
@@ -123,7 +123,7 @@ class Site:
             case _:
                 return "client_secret" not in fields and "authorization" not in fields
 
-    def _mcp(self, authorization: str) -> Reply:
+    def _mcp(self, authorization: str, body: bytes) -> Reply:
         token = authorization.removeprefix("Bearer ")
         metadata = f'resource_metadata="{self.base}/.well-known/oauth-protected-resource/mcp"' if self.described else ""
         if token not in self.tokens:
@@ -133,7 +133,26 @@ class Site:
         if self.needs_scope and self.needs_scope not in self.tokens[token].split():
             said = f'Bearer error="insufficient_scope", scope="{self.needs_scope}", {metadata}'
             return 403, {"www-authenticate": said}, b""
-        return _json(200, {"who": token})
+        return _answer(json.loads(body)) if body else _json(200, {"who": token})
+
+
+def _answer(message: Mapping[str, Any]) -> Reply:
+    """What an MCP server of an older revision answers that has one tool."""
+    tool = {"name": "whoami", "description": "Who you are.", "inputSchema": {"type": "object"}}
+    results: dict[str, Any] = {
+        "initialize": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "box", "version": "1"},
+        },
+        "tools/list": {"tools": [tool]},
+        "tools/call": {"content": [{"type": "text", "text": "you"}]},
+    }
+    if "id" not in message:
+        return 202, {}, b""
+    found = results.get(message["method"])
+    answer = {"result": found} if found else {"error": {"code": -32601, "message": "unknown"}}
+    return _json(200, {"jsonrpc": "2.0", "id": message["id"], **answer})
 
 
 def _json(status: int, value: object) -> Reply:
