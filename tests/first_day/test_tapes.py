@@ -87,7 +87,7 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
     assert (changed.returncode, changed.stdout) == (0, "There are three.\n")
     assert "was recorded, this has changed: the system prompt." in changed.stderr
     assert exact.returncode == 1
-    assert "with match=conversation it would be answered" in exact.stderr
+    assert "with --replay-match conversation" in exact.stderr
     assert other.returncode == 1
     assert "It was recorded with the model 'claude-sonnet-4-6', not 'claude-opus-4-6'" in other.stderr
 

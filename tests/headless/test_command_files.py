@@ -244,7 +244,7 @@ async def test_an_interrupt_ends_what_a_command_runs_and_takes_its_permissions_b
         await p.until("result")
         await p.turn("Make it.")
 
-        assert "nobody is here to be asked" in p.server.requests[1].raw.decode()
+        assert "there is no one to ask" in p.server.requests[1].raw.decode()
     assert not (tmp_path / "work/made").exists()
 
 

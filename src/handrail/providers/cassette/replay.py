@@ -74,7 +74,7 @@ class Replayer:
         recording = self._take(waiting, asked)
         self._played.add(recording.number)
         if recording.end == "failed":
-            raise TransportError("connect", recording.why)
+            raise TransportError(recording.failure, recording.why)
         return ReplayedReply(self, recording)
 
     def _key(self, request: Canonical) -> str:
@@ -91,7 +91,8 @@ class Replayer:
             self._changes.update(news)
             self._on_warning(
                 f"Since the cassette {self.cassette.path} was recorded, this has changed: {'; '.join(news)}. The "
-                "recorded answers are used anyway. Record it again, or refuse such changes with match=exact."
+                "recorded answers are used anyway. Record it again, or refuse such changes with --replay-match exact "
+                "(in code: match='exact')."
             )
         return recording
 
