@@ -96,6 +96,15 @@ class Replayer:
             )
         return recording
 
+    def report_unplayed(self) -> None:
+        """Warn if answers are left: what was replayed asked for less than what was recorded."""
+        left, whole = len(self.cassette.recordings) - len(self._played), len(self.cassette.recordings)
+        if left and not self.misses:
+            self._on_warning(
+                f"{left} of {whole} recorded answers in {self.cassette.path} were not asked for: this run ended "
+                "earlier than the recorded one. Record it again if that is meant."
+            )
+
     async def aclose(self) -> None:
         """There is nothing to close."""
 
