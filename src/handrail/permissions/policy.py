@@ -59,6 +59,8 @@ class Policy:
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    tool_names: frozenset[str] = frozenset()
+    """The tools of this session beside those that conventions name, for rules that come later."""
     settings_files: tuple[str, ...] = ()
     """The settings files that it was made from, as messages name them, the highest first."""
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
@@ -127,6 +129,10 @@ class Policy:
     def with_files(self, files: Iterable[str]) -> "Policy":
         """Made from these settings files."""
         return replace(self, settings_files=tuple(files))
+
+    def with_tool_names(self, names: Iterable[str]) -> "Policy":
+        """Rules may be about tools of these names, too."""
+        return replace(self, tool_names=frozenset(names))
 
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""
