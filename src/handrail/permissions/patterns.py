@@ -12,7 +12,7 @@ and Unicode composition.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -189,6 +189,32 @@ class PathIndex:
             return self.names.setdefault(pattern.name, [])
         return self.endings.setdefault(pattern.ending, []) if pattern.ending else self.others
 
+    def inside(self, folder: str) -> Callable[[str], bool] | None:
+        """
+        A quick check for the files of one folder: whether a rule may match the file of a name, so that `find` has to
+        tell. None = no rule can match any of them. The folder is an absolute path without a slash at its end.
+        """
+        if self.empty:
+            return None
+        key = folder if self.narrow else folder.lower()
+        names = key.split("/")
+        if (
+            self.others
+            or not folder.isascii()
+            or not self.folders.keys().isdisjoint(folders_to(key))
+            or not self.names.keys().isdisjoint(names)
+            or not self.endings.keys().isdisjoint(map(ending_of, names))
+        ):
+            return _always
+        by_path, by_name, by_ending, narrow = self.folders, self.names, self.endings, self.narrow
+
+        def may_match(name: str) -> bool:
+            plain = name if narrow else name.lower()
+            found = plain in by_name or f"{key}/{plain}" in by_path or ending_of(plain) in by_ending
+            return found or not name.isascii()
+
+        return may_match
+
     def find(self, path: str) -> list[Rule]:
         """The rules that match an absolute path. A folder ends with a slash."""
         if self.empty:
@@ -206,9 +232,19 @@ class PathIndex:
             if not self.names.keys().isdisjoint(names):
                 candidates = [*candidates, *(entry for name in names for entry in self.names.get(name, ()))]
             if self.endings:
-                ends = [name[dot:] for name in names if (dot := name.rfind(".")) >= 0]
+                ends = map(ending_of, names)
                 candidates = [*candidates, *(entry for end in ends for entry in self.endings.get(end, ()))]
         return [rule for pattern, rule in candidates if pattern.regex.fullmatch(path)] if candidates else []
+
+
+def _always(_name: str) -> bool:
+    return True
+
+
+def ending_of(name: str) -> str:
+    """The last dot of a name and what follows it; empty if there is no dot."""
+    dot = name.rfind(".")
+    return name[dot:] if dot >= 0 else ""
 
 
 @lru_cache(maxsize=512)
