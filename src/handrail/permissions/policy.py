@@ -112,7 +112,9 @@ class Policy:
 
     def with_kept(self, folders: Iterable[str]) -> "Policy":
         """These folders of the session's own files."""
-        return _build_index(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+        kept = tuple(dict.fromkeys(folders))
+        readable = self.prefixes + _beginnings(kept)
+        return replace(self, kept=kept, read_prefixes=readable, version=self.version + 1)
 
     def with_own(self, folders: Iterable[str]) -> "Policy":
         """These folders of our own records and settings."""
