@@ -174,7 +174,7 @@ SAMPLES = {str: "a", float: 1}
 model = ModelOptions("anthropic", "m", "http://127.0.0.1:9", "k")
 session = open_session(SessionSpec(Path.cwd(), model), {"PATH": "/nonexistent"})
 assert "pydantic" not in sys.modules
-session.warm_up()
+session.warm_up.load()
 before = set(sys.modules)
 for tool in session.conversation.tools:
     fields = tool.input_model.model_fields.items()
