@@ -220,6 +220,7 @@ class Session:
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close servers, connections and the transcript."""
         await self.disconnect()
+        self.conversation.config.rails.close()
         if self.transcript is not None:
             self.conversation.is_closed = True
             self.transcript.writer.close()
