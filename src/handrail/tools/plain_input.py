@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import (
-    TYPE_CHECKING,
     Any,
     ClassVar,
     Literal,
@@ -27,13 +26,7 @@ from typing import (
 )
 
 from handrail.conversation.blocks import Json
-from handrail.lazy import lazy
 from handrail.records import record
-
-if TYPE_CHECKING:
-    from handrail.tools import schema
-else:
-    schema = lazy("handrail.tools.schema")
 
 NEEDED: Any = ...
 EXACT_AS_FLOAT = 2**53
@@ -84,16 +77,21 @@ class PlainInput:
         cls._needed = frozenset(fields.keys() - cls._defaults.keys())
 
     def __init__(self, **values: Any) -> None:
-        self.__dict__.update(self.parse(values).__dict__)
+        taken = self._plain_values(values)
+        if taken is None:
+            raise TypeError(f"{values!r} are not values of {type(self).__name__}")
+        self.__dict__.update(taken)
 
     @classmethod
-    def parse(cls, raw: Json) -> Self:
-        """The checked input; InputError with one sentence per wrong field, all at once."""
+    def take(cls, raw: Json) -> Self | None:
+        """The input, if every value is exactly as declared; None = Pydantic has to look at it."""
         values = cls._plain_values(raw)
-        if values is None:
-            values = vars(schema.parse_model(schema.pydantic_model(cls), raw))
-            values = {name: _from_pydantic(cls.model_fields[name].kind, value) for name, value in values.items()}
-        return cls._of(values)
+        return None if values is None else cls._of(values)
+
+    @classmethod
+    def from_pydantic(cls, values: Mapping[str, Any]) -> Self:
+        """The input of the values of a Pydantic model with the same fields."""
+        return cls._of({name: _from_pydantic(cls.model_fields[name].kind, value) for name, value in values.items()})
 
     @classmethod
     def model_construct(cls, **values: Any) -> Self:
@@ -144,7 +142,7 @@ class PlainInput:
 def _from_pydantic(kind: Any, value: Any) -> Any:
     """The value of a Pydantic model with plain inputs in the place of its models."""
     if isinstance(kind, type) and issubclass(kind, PlainInput):
-        return kind.model_construct(**vars(value))
+        return kind.from_pydantic(vars(value))
     if get_origin(kind) is list and isinstance(value, list):
         return [_from_pydantic(get_args(kind)[0], each) for each in value]
     return value

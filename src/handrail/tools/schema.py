@@ -13,6 +13,7 @@ from handrail.tools.plain_input import PlainInput
 from handrail.tools.wording import brief_repr, first_line, limit_problems, missing_field, unexpected_field, where
 
 Model = TypeVar("Model", bound=BaseModel)
+Plain = TypeVar("Plain", bound=PlainInput)
 
 INPUT_CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 _MODELS: dict[type[PlainInput], type["Input"]] = {}
@@ -108,6 +109,11 @@ def parse_model(model: type[Model], raw: Json) -> Model:
         return model.__pydantic_validator__.validate_python(raw)  # type: ignore[no-any-return]  # the model's own
     except ValidationError as error:
         raise InputError(limit_problems(_sentences(error, model, raw))) from error
+
+
+def parse_plain(plain: type[Plain], raw: Json) -> Plain:
+    """The checked input of a built-in tool, converted where it can be; InputError as from `parse_model`."""
+    return plain.from_pydantic(vars(parse_model(pydantic_model(plain), raw)))
 
 
 def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Iterable[str]:

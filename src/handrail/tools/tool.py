@@ -121,7 +121,7 @@ class Tool(ToolDisplay[In], ABC):
         """The checked input, or InputError with every problem at once."""
         model = self.input_model
         if issubclass(model, PlainInput):
-            return model.parse(raw)  # type: ignore[return-value]  # In is what input_model makes
+            return model.take(raw) or schema.parse_plain(model, raw)  # type: ignore[return-value]  # In is what it makes
         return schema.parse_model(model, raw)  # type: ignore[return-value]  # the same
 
     async def validate(self, args: In, ctx: ToolContext) -> Refuse | Ask | None:
