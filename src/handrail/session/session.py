@@ -72,7 +72,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
-        self.warm_up = WarmUp(self.conversation, self.services)
+        self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)

@@ -34,9 +34,12 @@ SHELL = "handrail.builtin.bash.tool"
 class WarmUp:
     """Starts with the first request of a session, once."""
 
-    def __init__(self, conversation: Conversation, services: Callable[[], ToolServices]) -> None:
+    def __init__(
+        self, conversation: Conversation, services: Callable[[], ToolServices], prepare_policy: Callable[[], None]
+    ) -> None:
         self._conversation = conversation
         self._services = services
+        self._prepare_policy = prepare_policy
         self._has_begun = False
         self._may_load = threading.Event()
         self._may_load.set()
@@ -47,7 +50,7 @@ class WarmUp:
             self._may_load.clear()
         elif isinstance(event, RequestSent):
             self._may_load.set()
-            if not self._has_begun and not sys.modules.keys() >= set(self._modules()):
+            if not self._has_begun:
                 self._has_begun = True
                 loading = threading.Thread(target=self._load_beside, daemon=True)
                 asyncio.get_running_loop().call_later(DELAY, loading.start)
@@ -55,7 +58,10 @@ class WarmUp:
     def load(self) -> None:
         """Load everything now."""
         price_table()
-        for module in self._modules():
+        for module in FOR_EVERY_CALL:
+            fetch(module)
+        self._prepare_policy()
+        for module in self._tool_modules():
             self._may_load.wait()
             fetch(module)
             if module == SHELL:
@@ -63,10 +69,10 @@ class WarmUp:
                     fetch("handrail.processes.supervisor").SUPERVISOR.start()
         self._services()
 
-    def _modules(self) -> tuple[str, ...]:
-        """What is to be loaded, in order."""
+    def _tool_modules(self) -> list[str]:
+        """The modules of the tools, those that are called first at the beginning."""
         modules, likely = self._conversation.tools.modules(), [f"handrail.builtin.{name}" for name in FIRST_CALLED]
-        return (*FOR_EVERY_CALL, *sorted(modules, key=lambda name: (*likely, name).index(name)))
+        return sorted(modules, key=lambda name: (*likely, name).index(name))
 
     def _load_beside(self) -> None:
         sys.setswitchinterval(SWITCH_INTERVAL)
