@@ -61,6 +61,7 @@ picture: setup ## draw the packages and what they use into docs/architecture.md
 
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench
+	@$(BIN)/python -m benchmarks.first_call_bench
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
 	@$(BIN)/python -m benchmarks.shell_bench
