@@ -11,7 +11,8 @@ from handrail import Agent, Allow, Deny, Question
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.session.build import open_session
-from handrail.session.spec import SessionHost, SessionSpec, ToolOptions, TranscriptOptions
+from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
+from handrail.session.transcript import TranscriptOptions
 from handrail.testing import ScriptedModel, say, use
 from tests.forked import unmeasured
 
@@ -118,7 +119,7 @@ async def test_hooks_answer_questions_of_servers(tmp_path: Path, hooks: dict[str
 
 async def test_prompts_are_slash_commands_and_mentions_bring_resources(tmp_path: Path) -> None:
     model = ScriptedModel([[say("one")], [say("two")]])
-    requests: list[Any] = model.requests  # type: ignore[assignment]
+    requests: list[Any] = model.requests
     events: list[object] = []
     spec = SessionSpec(
         cwd=tmp_path,

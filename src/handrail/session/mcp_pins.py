@@ -10,7 +10,7 @@ is held back until a person accepts it: asked where one can be, else with `handr
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
