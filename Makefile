@@ -64,6 +64,7 @@ conformance: setup ## the official MCP conformance runner against our client (ne
 
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench
+	@$(BIN)/python -m benchmarks.first_call_bench
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
 	@$(BIN)/python -m benchmarks.definitions_bench

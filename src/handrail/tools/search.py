@@ -32,7 +32,7 @@ RANKED_AGAIN = 40
 MAX_WORDS = 60
 MAX_PARAMETERS = 100
 MAX_PARAMETER_TEXT = 200
-WORDS = re.compile(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*")
+WORDS = r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*"
 
 
 @record
@@ -76,7 +76,7 @@ def parse_query(text: str) -> Query:
 
 def words(text: str) -> list[str]:
     """Lower-case words; camelCase and snake_case are split."""
-    return [word.lower() for word in WORDS.findall(text)]
+    return [word.lower() for word in re.findall(WORDS, text)]
 
 
 def parameter_text(schema: Mapping[str, Any]) -> str:
