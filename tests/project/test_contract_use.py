@@ -44,7 +44,6 @@ THROUGH_CONTEXT = "ToolContext, in the same module, hands it on"
 FOR_PROGRAMS: Mapping[str, str] = {
     "AgentType": PROMPTS_OF_USERS,
     "Budget": TOOLS_OF_USERS,
-    "McpResource": TOOLS_OF_USERS,
     "PromptView": PROMPTS_OF_USERS,
     "Proposal": CALLBACKS,
     "Question": CALLBACKS,
@@ -53,7 +52,7 @@ FOR_PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys([f"PermissionSnapshot.{name}_available" for name in ("auto", "bypass")], TOOLS_OF_USERS),
     "PermissionSnapshot.pre_plan_mode": TOOLS_OF_USERS,
     **dict.fromkeys([f"RunOptions.{name}" for name in ("commands", "debug", "verbose")], TOOLS_OF_USERS),
-    **dict.fromkeys([f"RunOptions.{name}" for name in ("mcp_resources", "mcp_servers")], TOOLS_OF_USERS),
+    "RunOptions.mcp_resources": TOOLS_OF_USERS,
     **dict.fromkeys([f"ToolContext.{name}" for name in ("budget", "may_use")], TOOLS_OF_USERS),
     **dict.fromkeys([f"ToolContext.{name}" for name in ("refresh_tools", "state")], TOOLS_OF_USERS),
     **dict.fromkeys([f"RunContext.{name}" for name in ("budget", "files", "history")], THROUGH_CONTEXT),

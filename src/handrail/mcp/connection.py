@@ -15,13 +15,18 @@ from contextlib import suppress
 from typing import Any
 
 from handrail.conversation.blocks import ResultBlock
-from handrail.errors import AuthorizationNeededError, HandrailError, McpError
+from handrail.errors import (
+    AuthorizationNeededError,
+    HandrailError,
+    HttpStatusError,
+    McpError,
+    SessionLostError,
+    UnreachableError,
+)
 from handrail.mcp.config import REMOTE, ServerConfig
-from handrail.mcp.endpoint import HttpStatusError, UnreachableError
 from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_server
 from handrail.mcp.peer import OnProgress
 from handrail.mcp.server import Listing, Server
-from handrail.mcp.streamable_http import SessionLostError
 from handrail.mcp.tools import McpTool, tools_of
 from handrail.records import record
 from handrail.tools.output import Output

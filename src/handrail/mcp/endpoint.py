@@ -7,10 +7,17 @@ A redirect is followed only within the server itself, so that no header and no m
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urljoin
 
-from handrail.errors import AuthorizationNeededError, HandrailError, McpError, TransportError, UrlError
+from handrail.errors import (
+    AuthorizationNeededError,
+    HandrailError,
+    HttpStatusError,
+    McpError,
+    TransportError,
+    UnreachableError,
+    UrlError,
+)
 from handrail.http.client import HttpClient, HttpResponse
 from handrail.http.transport import HttpRequest
 from handrail.http.urls import parse_target, without_user
@@ -26,19 +33,6 @@ NOT_GIVEN = frozenset(
     ("content-length", "content-type", "host", "transfer-encoding", "connection", "upgrade", "accept")
 )
 """Headers that an entry cannot set: they belong to the message."""
-
-
-class HttpStatusError(McpError):
-    """A server answered with a status that refuses. `body` is JSON, or None."""
-
-    def __init__(self, message: str, status: int, body: Any = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.body = body
-
-
-class UnreachableError(McpError):
-    """A server gave no answer at all."""
 
 
 class Endpoint:

@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from handrail.errors import JsonRpcError, McpError
+from handrail.errors import HttpStatusError, JsonRpcError, McpError
 from handrail.mcp.dialect import CLIENT, LEGACY, MODERN, PREFIX, UNDECIDED, Dialect
-from handrail.mcp.endpoint import HttpStatusError
 from handrail.mcp.messages import METHOD_NOT_FOUND
 from handrail.mcp.peer import Peer
 from handrail.records import record

@@ -11,10 +11,17 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
-from handrail.errors import EventTooLargeError, McpError, TransportError
+from handrail.errors import (
+    EventTooLargeError,
+    HttpStatusError,
+    McpError,
+    SessionLostError,
+    TransportError,
+    UnreachableError,
+)
 from handrail.http.client import HttpResponse
 from handrail.http.sse import EventReader
-from handrail.mcp.endpoint import Endpoint, HttpStatusError, UnreachableError, read_bounded
+from handrail.mcp.endpoint import Endpoint, read_bounded
 from handrail.mcp.messages import Message
 from handrail.mcp.peer import Peer
 
@@ -25,10 +32,6 @@ RETRY_SECONDS, MAX_RETRY_SECONDS, MAX_RESUMPTIONS = 1.0, 60.0, 5
 CLOSE_SECONDS = 0.5
 ACCEPT = "application/json, text/event-stream"
 SESSION = "mcp-session-id"
-
-
-class SessionLostError(McpError):
-    """The server does not know our session any more: it did nothing, and a new session is needed."""
 
 
 class HttpWire:
