@@ -67,6 +67,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.first_call_bench
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
+	@$(BIN)/python -m benchmarks.definitions_bench
 	@$(BIN)/python -m benchmarks.shell_bench
 	@$(BIN)/python -m benchmarks.permissions_bench
 	@$(BIN)/python -m benchmarks.bash_bench
