@@ -60,7 +60,6 @@ FOR_PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys([f"RunContext.{name}" for name in ("message", "refresh_tools", "state")], THROUGH_CONTEXT),
     "AbortSignal.reason": "tools of users ask why they are stopped",
     "Access.unknown": "tools of users that cannot say what they touch",
-    "Card.tag": "front ends of users draw it",
     "Progress.fraction": "the plain card, in another class of the contract, shows it",
     "Tool.is_destructive": "questions and `handrail tools` read it through the tables WARNINGS and FLAGS",
     "SettingsWriter.where": "the proposals of a question, in the same module, ask for it",
