@@ -21,12 +21,13 @@ from handrail.tui.interactive.key_bindings import read_keys
 from handrail.tui.interactive.terminal import Terminal, TerminalOptions, folder_title
 
 if TYPE_CHECKING:
-    from handrail.cli import conversation_session, project_files
+    from handrail.cli import conversation_session, plain_conversation, project_files
     from handrail.session import state_folder
     from handrail.session.session import Session
     from handrail.tui.interactive.chat import Chat
 else:  # what the first frame does not need
     conversation_session = lazy("handrail.cli.conversation_session")
+    plain_conversation = lazy("handrail.cli.plain_conversation")
     project_files = lazy("handrail.cli.project_files")
     state_folder = lazy("handrail.session.state_folder")
 
@@ -42,12 +43,18 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{error.usage}handrail: error: {error}\n")
         return USAGE
     prompt = first_prompt(flags.chosen)
+    is_plain = flags.chosen.plain or os.environ.get("TERM", "dumb") == "dumb"
     while True:
-        conversation = Conversation(flags, prompt)
-        code = asyncio.run(conversation.run())
-        if not conversation.next_session:
+        code, other = asyncio.run(plain_conversation.converse(flags, prompt) if is_plain else converse(flags, prompt))
+        if not other:
             return code
-        flags.chosen.resume, flags.chosen.newest, prompt = conversation.next_session, False, ""
+        flags.chosen.resume, flags.chosen.newest, prompt = other, False, ""
+
+
+async def converse(flags: Flags, prompt: str) -> tuple[int, str]:
+    """Converse until the person leaves: the exit code, and the session to go on with, if another one is wanted."""
+    conversation = Conversation(flags, prompt)
+    return await conversation.run(), conversation.next_session
 
 
 def first_prompt(chosen: argparse.Namespace) -> str:

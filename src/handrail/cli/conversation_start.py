@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
+from typing import Protocol
 
 from handrail.cli import config as config_command
 from handrail.cli.trust import all_changes, describe, heading, row_of, state_of
@@ -15,8 +16,7 @@ from handrail.config.trust import Trust, TrustStore, records_for
 from handrail.errors import HandrailError, ProviderSetupError
 from handrail.session.session import Session
 from handrail.session.state_folder import state_folder
-from handrail.tui.interactive.dialog import DialogChoice, DialogQuestion
-from handrail.tui.interactive.terminal import Terminal
+from handrail.tui.interactive.dialog import DialogChoice, DialogQuestion, DialogReply
 from handrail.tui.text import clip, wrap
 
 LOCAL = "http://127.0.0.1:11434/v1"
@@ -24,7 +24,13 @@ Open = Callable[[dict[str, str]], Session]
 KEPT, ONCE, SERVER, LEAVE = "kept", "once", "server", "leave"
 
 
-async def ask_trust(chosen: argparse.Namespace, terminal: Terminal) -> None:
+class Asks(Protocol):
+    """What asks the person."""
+
+    async def ask(self, question: DialogQuestion) -> DialogReply | None: ...
+
+
+async def ask_trust(chosen: argparse.Namespace, asker: Asks) -> None:
     """Ask whether what a new or changed folder wants to run and allow shall count; HandrailError = leave."""
     if chosen.trust or chosen.bare or chosen.safe_mode:
         return
@@ -49,7 +55,7 @@ async def ask_trust(chosen: argparse.Namespace, terminal: Terminal) -> None:
         DialogChoice("without", "Go on without it: what widens or runs does not count"),
         DialogChoice("leave", "Leave"),
     )
-    reply = await terminal.ask(DialogQuestion("Trust this folder?", choices, body))
+    reply = await asker.ask(DialogQuestion("Trust this folder?", choices, body))
     if reply is None or reply.value == "leave":
         raise HandrailError("nothing was trusted, and nothing was started.")
     if reply.value == "trust":
@@ -59,7 +65,7 @@ async def ask_trust(chosen: argparse.Namespace, terminal: Terminal) -> None:
             store.extend(record)
 
 
-async def open_with_key(chosen: argparse.Namespace, terminal: Terminal, open_session: Open) -> Session:
+async def open_with_key(chosen: argparse.Namespace, asker: Asks, open_session: Open) -> Session:
     """The session; without a key for its model, the person chooses what to do about it."""
     env = dict(os.environ)
     while True:
@@ -69,10 +75,10 @@ async def open_with_key(chosen: argparse.Namespace, terminal: Terminal, open_ses
             if "There is no key" not in str(error):
                 raise
             problem = str(error)
-        await ask_key(chosen, terminal, env, problem)
+        await ask_key(chosen, asker, env, problem)
 
 
-async def ask_key(chosen: argparse.Namespace, terminal: Terminal, env: dict[str, str], problem: str) -> None:
+async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], problem: str) -> None:
     """Ask for a key or a server, and put it where the person says; HandrailError = leave."""
     choices = (
         DialogChoice(KEPT, "Give a key and keep it in ~/.handrail/settings.json", edit=""),
@@ -84,7 +90,7 @@ async def ask_key(chosen: argparse.Namespace, terminal: Terminal, env: dict[str,
     def body(width: int, _rows: int) -> Sequence[str]:
         return [clip(f"  {row}", width) for row in wrap(problem, max(width - 2, 10))]
 
-    reply = await terminal.ask(DialogQuestion("handrail needs a model to ask", choices, body))
+    reply = await asker.ask(DialogQuestion("handrail needs a model to ask", choices, body))
     text = reply.text.strip() if reply else ""
     if reply is None or reply.value == LEAVE or not text:
         raise HandrailError(problem)

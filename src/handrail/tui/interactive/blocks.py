@@ -22,6 +22,8 @@ MAX_BODY = 12
 """How many lines of a result are shown; the transcript has them all."""
 MAX_DIFF = 40
 MAX_GROUP = 4
+MIN_LABEL = 20
+"""Columns that what was called gets before anything else does."""
 TONES: dict[Status, Tone] = {Status.OK: "good", Status.ERROR: "bad", Status.DENIED: "warning"}
 
 
@@ -92,7 +94,9 @@ class CallBlock:
         took = f" ({duration(self.seconds)})" if self.seconds >= SHOWN_SECONDS else ""
         end = self._end()
         tag = f" [{self.card.tag}]" if self.card.tag else ""
-        room = max(width - 2 - columns(took) - columns(tag), 8)
+        if width - 2 - columns(took) - columns(tag) < MIN_LABEL:
+            took = tag = ""
+        room = width - 2 - columns(took) - columns(tag)
         label = clip(self.label, room if not end else max(room * 2 // 3, 8))
         rest = clip(f": {end}", max(room - columns(label), 0)) if end else ""
         mark = paint("*" if self.status is Status.OK else "x", tone_colour(TONES.get(self.status, "warning"), theme))
