@@ -265,7 +265,8 @@ class TerminalApp:
         state = self.buffer.complete_state
         if state is not None and state.current_completion is not None:
             self.buffer.apply_completion(state.current_completion)
-            return
+            if not self.buffer.text.startswith("/"):  # a prompt goes on behind the name of a file
+                return
         text = self.buffer.text
         if text.endswith("\\"):
             self.buffer.delete_before_cursor()
