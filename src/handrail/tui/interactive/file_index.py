@@ -2,11 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-CHUNK = 8_000
+CHUNK = 4_000
 """So many paths are looked at before keys get their turn."""
 MAX_FOUND = 20
+MAX_HITS = 2_000
+"""With so many, the next letter will tell; the rest is not looked at."""
 
 
 class FileIndex:
@@ -40,26 +42,33 @@ class FileIndex:
             return self._paths[:MAX_FOUND]
         before, hits = self._last
         candidates: Sequence[int] = hits if before and wanted.startswith(before) else range(len(self._paths))
-        found: list[int] = []
-        for chunk in _chunks(candidates):
-            found += [at for at in chunk if wanted in self._lowered[at]]
-            await asyncio.sleep(0)
+        found, is_whole = await self._matching(candidates, lambda path: wanted in path)
         if len(found) < MAX_FOUND:
-            pattern = re.compile(".*?".join(map(re.escape, wanted)))
-            known = set(found)
-            for chunk in _chunks(candidates):
-                found += [at for at in chunk if at not in known and pattern.search(self._lowered[at])]
-                await asyncio.sleep(0)
-            self._last = (wanted, found)
+            is_match, known = _in_order(wanted).search, set(found)
+            more, is_whole = await self._matching(candidates, lambda path: is_match(path) is not None)
+            found += [at for at in more if at not in known]
+            self._last = (wanted, found) if is_whole else ("", [])
         else:
             self._last = ("", [])
         best = sorted(found, key=lambda at: _rank(self._lowered[at], wanted))[:MAX_FOUND]
         return [self._paths[at] for at in best]
 
+    async def _matching(self, candidates: Sequence[int], fits: Callable[[str], bool]) -> tuple[list[int], bool]:
+        """The first paths that fit, and whether these are all; keys get their turn in between."""
+        found: list[int] = []
+        lowered = self._lowered
+        for start in range(0, len(candidates), CHUNK):
+            found += [at for at in candidates[start : start + CHUNK] if fits(lowered[at])]
+            if len(found) >= MAX_HITS:
+                return found[:MAX_HITS], False
+            await asyncio.sleep(0)
+        return found, True
 
-def _chunks(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(numbers), CHUNK):
-        yield numbers[start : start + CHUNK]
+
+def _in_order(letters: str) -> re.Pattern[str]:
+    """Finds texts that hold these letters in this order."""
+    first, *rest = map(re.escape, letters)
+    return re.compile(first + "".join(f"[^{letter}]*{letter}" for letter in rest))
 
 
 def _rank(path: str, wanted: str) -> tuple[int, int, str]:

@@ -143,7 +143,7 @@ class OpenAnswer:
             found.append(Piece(source[start:end], self._joins))
             start, self._joins = end, joins_next
         rest = source[start:]
-        if len(rest) > MAX_OPEN and (cut := cut_long(rest)):
+        while len(rest) > MAX_OPEN and (cut := cut_long(rest)):
             found.append(Piece(cut[0], self._joins))
             rest, self._joins = cut[1], True
         self._parts = [rest]
