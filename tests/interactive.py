@@ -133,6 +133,14 @@ class Conversing:
         state = "is still there" if gone else "did not come"
         assert (text in self.whole) is not gone, f"{text!r} {state}. The terminal shows:\n{self.whole}"
 
+    async def frames(self, count: int) -> None:
+        """Wait for so many more frames."""
+        wanted = self.raw.count(END) + count
+        async with asyncio.timeout(PATIENCE):
+            while self.raw.count(END) < wanted:
+                self._arrived.clear()
+                await self._arrived.wait()
+
     async def until_asked(self) -> None:
         """Wait until the question on the screen takes the keys."""
         await self.until("a number, or arrows and Enter")

@@ -100,7 +100,7 @@ async def test_a_resize_at_any_moment_leaves_one_input_line(project: Path) -> No
     text = "\n\n".join(f"Paragraph {number} of the answer." for number in range(30))
     async with (
         ModelServer([Reply((Text(text),), piece=11)], strict=True) as server,
-        Conversing(project, variables(server, project), "Say much.", columns=100) as terminal,
+        Conversing(project, variables(server, project), "Say much.", columns=100, real=True) as terminal,
     ):
         await terminal.until("Paragraph 3 ")
         for size in (60, 90, 45, 100):

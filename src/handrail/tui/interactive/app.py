@@ -149,6 +149,7 @@ class TerminalApp:
             full_screen=False,
             erase_when_done=True,
             enable_page_navigation_bindings=False,
+            terminal_size_polling_interval=None,
         )
         self.application.timeoutlen = ESCAPE_WAIT
         self.application.ttimeoutlen = ESCAPE_WAIT / 2
