@@ -7,7 +7,7 @@ JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture bench bench-peers clean
+.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,9 @@ shape: setup ## measures of the source beside their bars: sizes, names, late imp
 
 picture: setup ## draw the packages and what they use into docs/architecture.md
 	@$(BIN)/python scripts/shape.py --embed
+
+pictures: setup ## draw the pictures of README and docs from a real conversation
+	@$(BIN)/python scripts/pictures.py
 
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench

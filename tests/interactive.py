@@ -44,8 +44,8 @@ class Conversing:
         self._arguments = arguments
         self._start = (sys.executable, "-m", "handrail") if real else (str(program()),)
         self._ours, self._theirs = os.openpty()
-        self._screen = pyte.HistoryScreen(columns, rows, history=20_000, ratio=1)
-        self._stream = pyte.Stream(self._screen)
+        self.screen = pyte.HistoryScreen(columns, rows, history=20_000, ratio=1)
+        self._stream = pyte.Stream(self.screen)
         self._arrived = asyncio.Event()
         self._is_over = False
         self.raw = ""
@@ -107,19 +107,19 @@ class Conversing:
 
     def resize(self, columns: int, rows: int = 24) -> None:
         """Give the terminal another size."""
-        self._screen.resize(rows, columns)
+        self.screen.resize(rows, columns)
         self._set_size(columns, rows)
         self.process.send_signal(signal.SIGWINCH)
 
     @property
     def shown(self) -> str:
         """What is on the screen now."""
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        return "\n".join(line.rstrip() for line in self.screen.display).rstrip()
 
     @property
     def whole(self) -> str:
         """What is on the screen, below what has scrolled out of it."""
-        gone = ["".join(row[x].data for x in range(self._screen.columns)).rstrip() for row in self._screen.history.top]
+        gone = ["".join(row[x].data for x in range(self.screen.columns)).rstrip() for row in self.screen.history.top]
         return "\n".join([*gone, self.shown])
 
     async def until(self, text: str, *, gone: bool = False) -> None:

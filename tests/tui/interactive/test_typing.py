@@ -148,3 +148,30 @@ async def test_settings_choose_the_status_line_and_own_keys(project: Path) -> No
             terminal.type("\x1b[15~")
             await terminal.until("mode acceptEdits")
             await leave(terminal)
+
+
+async def test_the_transcript_has_every_input_and_decision_and_another_session_can_be_resumed(
+    project: Path,
+) -> None:
+    async with (
+        ModelServer([said("The first one."), Reply((CHECK,)), said("Checked.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Begin a first session.") as first,
+    ):
+        await first.until("The first one.")
+        await leave(first)
+        async with Conversing(
+            project, variables(server, project), "Run the checks.", "--allowedTools", "Bash(./check *)", rows=40
+        ) as terminal:
+            await terminal.until("Checked.")
+            terminal.type("\x0f")
+            await terminal.until("q leaves, / searches")
+            assert "decision: allow" in terminal.shown
+            assert '"command": "./check --all"' in terminal.shown
+            terminal.type("q")
+            await terminal.until("mode default")
+            terminal.type("/resume\r")
+            await terminal.until("Go on with which session?")
+            terminal.type("first\r")
+            await terminal.until("The first one.")
+            terminal.type("/exit\r")
+            assert await terminal.code() == 0
