@@ -26,9 +26,9 @@ def test_policy_goes_before_variables_and_these_before_other_files() -> None:
     written = settings({"features": {"agents": False, "new": True}})
     env = {"HANDRAIL_FEATURES": "agents, -task-list,"}
 
-    assert features_of(written, {}) == {"background", "task-list", "new"}
-    assert features_of(written, env) == {"agents", "background", "new"}
-    assert features_of(settings({}, {"features": {"agents": False}}), env) == {"background"}
+    assert features_of(written, {}) == {"background", "plan", "questions", "task-list", "new"}
+    assert features_of(written, env) == {"agents", "background", "plan", "questions", "new"}
+    assert features_of(settings({}, {"features": {"agents": False}}), env) == {"background", "plan", "questions"}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_families_that_do_not_exist_are_named_with_the_known_ones(
     found = unknown_features(settings({"features": section}), {"HANDRAIL_FEATURES": variable})
 
     assert found == tuple(
-        f"{place} names {name}, which is no family of tools and has no effect. Known: agents, background, task-list."
+        f"{place} names {name}, which is no family of tools and has no effect. Known: agents, background, plan, questions, task-list."
         for place, name in named
     )
 
