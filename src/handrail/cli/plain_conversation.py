@@ -138,8 +138,9 @@ class PlainFront:
 
     def say(self, text: str, tone: Tone = "plain", *, dim: bool = False) -> None:
         """Write a note."""
-        for line in wrap(plain(text), self._screen.width, "  "):
-            self._screen.line(line, tone, dim=dim)
+        for line in plain(text).split("\n"):
+            for row in wrap(line, self._screen.width, "  "):
+                self._screen.line(row, tone, dim=dim)
 
     def warn(self, text: str) -> None:
         """Write a warning, which may come from the thread of a tool."""

@@ -74,7 +74,8 @@ class NoteBlock:
     def lines(self, width: int) -> list[str]:
         """The text, wrapped."""
         colour = tone_colour(self.tone, self.theme) or (self.theme.dim if self.dim else "")
-        return [paint(clip(row, width), colour) for row in wrap(plain(self.text), width, "  ")]
+        rows = [row for line in plain(self.text).split("\n") for row in wrap(line, width, "  ")]
+        return [paint(clip(row, width), colour) for row in rows]
 
 
 @record
