@@ -64,6 +64,8 @@ def test_scheduling_is_read_from_files_and_variables() -> None:
     by_variables = Scheduling("all", 4, {"Bash": 2, "Read": 8}, "isolate")
     assert scheduling_of(settings({"scheduling": section}), env) == by_variables
     assert scheduling_of(settings({}, {"scheduling": {"maxParallel": 1}}), env).max_parallel == 1
+    assert scheduling_of(settings({"scheduling": section}), env, "safe").early_start == "safe"
+    assert scheduling_of(settings({}, {"scheduling": {"earlyStart": "off"}}), env, "permitted").early_start == "off"
 
 
 def test_result_limits_are_read_from_files_and_variables() -> None:

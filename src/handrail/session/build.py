@@ -189,7 +189,7 @@ def _open_parts(base: Foundation) -> Session:
         rails=Rails(open_gate, call_hooks),
         hooks=hooks,
         results=results,
-        scheduling=host.scheduling or scheduling_of(loaded.settings, env),
+        scheduling=host.scheduling or scheduling_of(loaded.settings, env, spec.early_start),
         features=features_of(loaded.settings, env),
         compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
