@@ -7,7 +7,7 @@ JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture bench bench-peers conformance clean
+.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-peers conformance clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,9 @@ picture: setup ## draw the packages and what they use into docs/architecture.md
 conformance: setup ## the official MCP conformance runner against our client (needs npm)
 	@scripts/conformance
 
+pictures: setup ## draw the pictures of README and docs from a real conversation
+	@$(BIN)/python scripts/pictures.py
+
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench
 	@$(BIN)/python -m benchmarks.first_call_bench
@@ -81,6 +84,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.sandbox_bench
 	@$(BIN)/python -m benchmarks.sdk_bench
 	@$(BIN)/python -m benchmarks.mcp_bench
+	@$(BIN)/python -m benchmarks.terminal_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers

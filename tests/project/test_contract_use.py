@@ -59,7 +59,6 @@ FOR_PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys([f"RunContext.{name}" for name in ("message", "refresh_tools", "state")], THROUGH_CONTEXT),
     "AbortSignal.reason": "tools of users ask why they are stopped",
     "Access.unknown": "tools of users that cannot say what they touch",
-    "Card.tag": "front ends of users draw it",
     "Tool.is_destructive": "questions and `handrail tools` read it through the tables WARNINGS and FLAGS",
     "SettingsWriter.where": "the proposals of a question, in the same module, ask for it",
     **dict.fromkeys([f"ToolExecutor.{name}" for name in ("aclose", "in_progress", "ready")], "programs drive it"),

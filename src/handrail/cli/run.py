@@ -79,8 +79,8 @@ def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
     for warning in flags.warnings:
         warn(warning)
     if is_interactive(chosen):
-        hint = 'Give a prompt: handrail "What does this project do?"'
-        raise FlagError(f"there is no interactive terminal yet. {hint}", "")
+        hint = 'Give a prompt: handrail -p "What does this project do?"'
+        raise FlagError(f"a conversation needs a terminal for input and output. {hint}", "")
     plain_log()
     with open_debug_file(chosen.debug_file) as chosen.debug_out:
         if chosen.input_format == "stream-json":

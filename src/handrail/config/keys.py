@@ -73,6 +73,9 @@ MODEL_FACTS: Schema = {
         },
     },
 }
+THEMES: Schema = {"type": "string", "enum": ["dark", "light", "colour-blind", "none"]}
+EDITOR_MODES: Schema = {"type": "string", "enum": ["normal", "vim"]}
+NOTIFICATIONS: Schema = {"type": "string", "enum": ["bell", "desktop", "off"]}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
 ALWAYS = "always"
@@ -176,7 +179,10 @@ KEYS = (
     Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
     Key("agent", TEXT, "Kind of agent that the session runs as. Kept, without effect yet."),
     Key("outputStyle", TEXT, "Style of the answers. Kept, without effect yet."),
-    Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
+    Key("statusLine", STATUS_LINE, "A command that prints a line for the bottom of the terminal.", whole=True),
+    Key("theme", THEMES, "Colours of the terminal (default: by its background)."),
+    Key("editorMode", EDITOR_MODES, "How the input line is edited: normal (like Emacs) or vim."),
+    Key("notifications", NOTIFICATIONS, "How the terminal says that a question waits (default: bell)."),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
     Key("plansDirectory", TEXT, "The folder of plans, from the working folder; by default that of the session."),
     Key(
