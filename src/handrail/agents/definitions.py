@@ -17,7 +17,7 @@ else:  # the first request does not need them
     rules = lazy("handrail.permissions.rules")
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
-NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
+NOT_FOR_SUBAGENTS = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
 
 
 @record
@@ -39,6 +39,8 @@ class AgentDefinition:
     mode: str = ""
     max_turns: int | None = None
     source: str = "built-in"
+    effort: str = ""
+    background: bool = False
 
     def may_use(self, tool: str) -> bool:
         """Whether it may use a tool of this name. A misspelt name that is disallowed takes away what it may mean."""

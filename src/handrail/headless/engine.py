@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from handrail.conversation.messages import UserMessage
 from handrail.errors import ControlError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.delegated import task_ended_lines
@@ -22,6 +23,7 @@ from handrail.session.background import task_over, unheard_tasks
 from handrail.session.build import open_session
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
+from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished
 from handrail.tools.pool import definition_json
 from handrail.tools.tool import PLAIN_VIEW
@@ -72,6 +74,7 @@ async def open_engine(
         hooks=callbacks_of(client.hooks, control, host.on_warning) if client.hooks else {},
         mcp_transport=asking.carry,
         can_use_tool=callback,
+        tells_ends=True,
     )
     session = open_session(spec, env, host)
     asking.session = session
@@ -193,6 +196,8 @@ class SessionEngine:
         self._on_event = on_event
         self._control = control
         self._watched: dict[str, asyncio.Task[None]] = {}
+        self._telling: set[asyncio.Task[None]] = set()
+        session.agents.listeners.append(self._on_agent_news)
 
     def greeting(self) -> Payload:
         """The response to the client's `initialize` request."""
@@ -220,21 +225,44 @@ class SessionEngine:
                 if self._on_event is not None:
                     self._on_event(event)
                 if isinstance(event, CallFinished):
-                    await self._watch(event.outcome.use.id)
+                    await self._watch()
                 yield event
 
-    async def _watch(self, call_id: str) -> None:
-        """Report background tasks that have started, and later their end."""
-        for task in unheard_tasks(self.session.services):
-            if task.id not in self._watched:
-                about = {"task_id": task.id, "tool_use_id": call_id, "task_type": task.kind}
-                await self._tell(system("task_started", description=task.description, **about))
-                self._watched[task.id] = asyncio.create_task(self._until_over(task.id, call_id))
+    async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
+        """A message about background work that has ended, as soon as some has; None if none runs."""
+        return await self.session.next_notification(only_agents=only_agents)
 
-    async def _until_over(self, task_id: str, call_id: str) -> None:
+    def _on_agent_news(self, news: AgentNews) -> None:
+        """Report what a sub-agent in the background does, in order."""
+        for line in self.writer.agents.on_news(news.call, news):
+            task = asyncio.get_running_loop().create_task(self._tell(line))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    async def _watch(self) -> None:
+        """Report background tasks that have started, and later their end; sub-agents report themselves."""
+        for task in unheard_tasks(self.session.services):
+            if task.id in self._watched and not (task.status == "running" and self._watched[task.id].done()):
+                continue
+            if not task.subtype:
+                about = {"task_id": task.id, "tool_use_id": task.call, "task_type": task.kind}
+                await self._tell(system("task_started", description=task.description, **about))
+            self._watched[task.id] = asyncio.create_task(self._until_over(task.id))
+            await self._tell_tasks()
+
+    async def _until_over(self, task_id: str) -> None:
         task = await task_over(self.session.services, task_id)
-        for line in task_ended_lines(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
-            await self._tell(line)
+        if not task.subtype:
+            more = {"tool_use_id": task.call}
+            for line in task_ended_lines(task.id, task.status, task.output, task.description, more):
+                await self._tell(line)
+        await self._tell_tasks()
+
+    async def _tell_tasks(self) -> None:
+        """Report which tasks run now."""
+        running = [task for task in unheard_tasks(self.session.services) if task.status == "running"]
+        rows = [{"task_id": each.id, "task_type": each.kind, "description": each.description} for each in running]
+        await self._tell(system("background_tasks_changed", tasks=rows))
 
     async def _tell(self, line: Payload) -> None:
         await self._control.tell(self.writer.sign(line))
@@ -249,6 +277,7 @@ class SessionEngine:
             task.cancel()
         await asyncio.gather(*self._watched.values(), return_exceptions=True)
         await self.session.aclose()
+        await asyncio.gather(*self._telling, return_exceptions=True)
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handlers of control requests, by name."""

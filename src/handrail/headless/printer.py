@@ -10,6 +10,7 @@ from handrail.headless.ways_out import denials_of, way_out
 from handrail.headless.wire import problem_of
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Why
+from handrail.tools.delegation import AgentNews
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -99,6 +100,12 @@ class JsonPrinter:
         for line in self._lines.of(event):
             if line["type"] == "result" or not self._only_result:
                 _write(self._out, dump_json(line))
+
+
+def print_news(lines: Lines, out: TextIO, news: AgentNews) -> None:
+    """Print what a sub-agent does in the background as lines."""
+    for line in lines.agents.on_news(news.call, news):
+        _write(out, dump_json(lines.sign(line)))
 
 
 def printer_for(

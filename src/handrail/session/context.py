@@ -23,10 +23,12 @@ MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "loca
 class SessionContext:
     """Gathers what stands before the first prompt, and memory files near what was read, of these `sources`."""
 
-    def __init__(self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "Hooks") -> None:
+    def __init__(
+        self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "Hooks", *, asks_git: bool = True
+    ) -> None:
         self._cwd = cwd
         self._hooks = hooks
-        self._probe = GitProbe(cwd, env)
+        self._probe = GitProbe(cwd, env, asks=asks_git)
         found = places(cwd, env)
         self._places = found if "user" in sources else found._replace(user=())
         self._switches = Switches(project="project" in sources)

@@ -41,7 +41,7 @@ STATUS = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=norma
 class GitProbe:
     """`git status` of a folder, started at once if that is safe. `close` or `facts` ends it."""
 
-    def __init__(self, cwd: Path, env: Mapping[str, str], patience: float = PATIENCE) -> None:
+    def __init__(self, cwd: Path, env: Mapping[str, str], patience: float = PATIENCE, *, asks: bool = True) -> None:
         self._root = repository_of(cwd)
         self._deadline = time.monotonic() + patience
         self._process: subprocess.Popen[bytes] | None = None
@@ -51,6 +51,9 @@ class GitProbe:
             return
         folder = git_folder(self._root)
         self._branch = branch_of(folder) if folder else ""
+        if not asks:
+            self._note = "see git status"
+            return
         program = _git_program(env, self._root)
         if folder is None:
             self._note = ".git leads nowhere"

@@ -127,6 +127,7 @@ async def test_servers_that_are_processes_work_and_broken_ones_are_reported(tmp_
     assert end(messages).result == "Done."
 
 
+REVIEW: dict[str, Any] = {"description": "Look at it", "prompt": "Review a.txt", "subagent_type": "reviewer"}
 REVIEWER = AgentDefinition(description="Reviews", prompt="You review code.", tools=["Read", "Glob"])
 
 
@@ -143,7 +144,7 @@ async def test_a_sub_agent_works_and_its_lines_name_the_call_it_works_for(tmp_pa
 
     hooks = {event: [HookMatcher(hooks=[hook])] for event in ("SubagentStart", "PreToolUse", "SubagentStop")}
     replies = (
-        calls(call(1, "Agent", description="Look at it", prompt="Review a.txt", subagent_type="reviewer")),
+        calls(call(1, "Agent", **REVIEW, run_in_background=False)),
         Reply((*say("I read it.").content, call(2, "Read", file_path="a.txt"))),
         say("It is fine."),
         say("The reviewer is content."),
@@ -181,7 +182,7 @@ async def test_background_commands_are_told_as_tasks_and_can_be_stopped(tmp_path
     def start(number: int, command: str) -> Reply:
         return calls(call(number, "Bash", command=command, run_in_background=True, description=f"job {number}"))
 
-    replies = (start(1, "echo hi"), say("A."), start(2, "sleep 600"), say("B."))
+    replies = (start(1, "echo hi"), say("A."), start(2, "sleep 600"), say("B."), say("C."), say("D."), say("E."))
     async with world(tmp_path, *replies) as w, w.client(allowed_tools=["Bash"]) as client:
         messages = client.receive_messages()
 
