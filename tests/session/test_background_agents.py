@@ -69,7 +69,7 @@ async def test_tasks_of_agents_are_read_and_stopped_with_the_tools_for_tasks(tmp
                     [say("Stopped.")],
                 ]
             })  # fmt: skip
-            await agent.set_model(later)  # type: ignore[arg-type]  # it streams
+            await agent.set_model(later)
             await agent.ask("and now?")
     assert f"Task {found.id}: running" in later.texts("go")
     assert f"Task {found.id} was stopped." in later.texts("go")

@@ -226,12 +226,13 @@ class Service:
         When no more prompts can come, sub-agents are waited for, but not commands: these may run for ever.
         """
         self._news.clear()
+        has_ended = self._ended
         waking = asyncio.ensure_future(self._notification())
         coming = asyncio.ensure_future(self._news.wait())
         try:
-            if self._ended and not self._stopping:
-                await waking
-            elif not self._ended:
+            if has_ended and not self._stopping:
+                await asyncio.wait((waking, coming), return_when=asyncio.FIRST_COMPLETED)  # `stop` ends the wait
+            elif not has_ended:
                 await asyncio.wait((waking, coming), return_when=asyncio.FIRST_COMPLETED)
                 if waking.done() and waking.result() is None:
                     await coming
@@ -241,7 +242,7 @@ class Service:
             await asyncio.gather(waking, coming, return_exceptions=True)
         if not waking.cancelled() and (message := waking.result()) is not None:
             self._prompts.append(Prompt(message, new_id(), literal=True, origin="task-notification"))
-        return bool(self._prompts) or not self._ended
+        return bool(self._prompts) or not has_ended
 
     async def _notification(self) -> UserMessage | None:
         if self._engine is None:
