@@ -12,14 +12,18 @@ from handrail.testing.model import ScriptedModel, Step
 class AgentsModel:
     """Answers by the first prompt of each conversation, `answers[prompt]`; every answer costs the same tokens."""
 
-    def __init__(self, answers: Mapping[str, Sequence[Sequence[Step]]]) -> None:
+    def __init__(self, answers: Mapping[str, Sequence[Sequence[Step]]], *, contains: bool = False) -> None:
+        """`contains`: the first line of a first prompt counts, because more was added to it."""
+        self._contains = contains
         self._scripts = {prompt: ScriptedModel(steps) for prompt, steps in answers.items()}
 
     def stream(self, request: Any) -> AsyncGenerator[StreamEvent, None]:
         return self._stream(request)
 
     async def _stream(self, request: Any) -> AsyncGenerator[StreamEvent, None]:
-        async for event in self._scripts[first_prompt(request)].stream(request):
+        prompt = first_prompt(request)
+        script = self._scripts[prompt.partition("\n")[0] if self._contains else prompt]
+        async for event in script.stream(request):
             if type(event).__name__ == "MessageEnd":
                 yield UsageUpdate(Usage(input_tokens=10, output_tokens=5))
             yield event

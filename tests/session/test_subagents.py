@@ -83,12 +83,9 @@ async def test_one_more_than_the_setting_allows_waits_and_an_agent_that_waits_fo
         "inner": [[say("Inner.")]],
         "other": [[say("Other.")]],
     })  # fmt: skip
-    ends: list[str] = []
     with anyio.fail_after(20):
         async with open_agent(tmp_path, model, {"maxConcurrentAgents": 1}) as agent:
-            async for event in agent.run("go"):
-                if isinstance(event, RunEnded):
-                    ends.append(event.text)
+            ends = [event.text async for event in agent.run("go") if isinstance(event, RunEnded)]
 
     assert ends == ["Done."]
     assert "Inner." in model.texts("outer")

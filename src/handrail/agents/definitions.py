@@ -41,6 +41,7 @@ class AgentDefinition:
     source: str = "built-in"
     effort: str = ""
     background: bool = False
+    isolation: str = ""
 
     def may_use(self, tool: str) -> bool:
         """Whether it may use a tool of this name. A misspelt name that is disallowed takes away what it may mean."""

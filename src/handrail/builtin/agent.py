@@ -31,6 +31,9 @@ class AgentInput(Input):
     run_in_background: bool | None = Field(
         default=None, description="true: go on at once, you are told when it ends. false: wait for its report."
     )
+    isolation: Literal["", "worktree"] = Field(
+        default="", description="worktree: it works in a git worktree of its own, from your HEAD."
+    )
     resume: str = Field(default="", description="The id of a sub-agent that has ended: it goes on with what it knows.")
     name: str = Field(default="", max_length=64, description="What messages may call it.")
 
@@ -110,6 +113,7 @@ def _task(args: AgentInput) -> AgentTask:
         args.model,
         args.effort,
         args.run_in_background,
+        args.isolation,
         resume=args.resume,
         name=args.name,
     )

@@ -43,8 +43,9 @@ from handrail.tools.wording import did_you_mean
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
-    from handrail.session import agent_work
+    from handrail.session import agent_isolation, agent_work
 else:
+    agent_isolation = lazy("handrail.session.agent_isolation")
     agent_work = lazy("handrail.session.agent_work")
 
 log = logging.getLogger(__name__)
@@ -168,6 +169,8 @@ class Subagents:
     async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport:
         """Let a sub-agent work on the task: to its end, or in the background."""
         agent = self._resume(task, ctx) if task.resume else self._new(task, ctx)
+        if task.isolation or agent.definition.isolation or agent.record.worktree:
+            await self._isolate(agent, ctx.cwd)
         if self._works_in_background(task, agent, ctx.agent):
             return self.launch(agent, task.prompt)
         news = _news_of(agent, task.prompt)
@@ -185,6 +188,18 @@ class Subagents:
         if caller is not None:
             await caller.slot.reclaim()
         return report
+
+    async def _isolate(self, agent: Subagent, folder: Path) -> None:
+        place = await agent_isolation.worktree_for(agent.record, folder, self._host.services())
+        if place.as_json() != agent.record.worktree:
+            agent.files = FileMemory()
+        agent.cwd = Path(place.cwd)
+        agent.record = replace(agent.record, cwd=place.cwd, worktree=place.as_json())
+
+    async def _leave_worktree(self, agent: Subagent) -> tuple[str, ...]:
+        if not agent.record.worktree:
+            return ()
+        return await agent_isolation.leave_worktree(agent.record, self._host.services())
 
     def launch(self, agent: Subagent, prompt: str) -> AgentReport:
         """Let it work on a prompt in the background; the session is told of its end."""
@@ -229,12 +244,16 @@ class Subagents:
             transcript = self._host.open_transcript(agent.id)
             agent.conversation = conversation = self._open(agent, transcript)
             abort.listen(lambda _reason: conversation.interrupt())
+            if agent.record.worktree and not conversation.messages:
+                prompt = agent_isolation.with_note(agent.record, prompt)
             report = await run_prompt(conversation, prompt, emit, self.parts.model.add_usage)
             status = report.status
-            return report
+            return replace(report, notes=await self._leave_worktree(agent))
         finally:
             self.parts.at_work.discard(agent.id)
             agent.slot.give_back()
+            if status == "killed":
+                await self._leave_worktree(agent)
             if agent.conversation is not None:
                 state = agent.conversation.state
                 agent.files, agent.conversation = state.context.files, None
