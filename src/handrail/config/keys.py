@@ -176,7 +176,7 @@ KEYS = (
     Key("outputStyle", TEXT, "Style of the answers. Kept, without effect yet."),
     Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
-    Key("plansDirectory", TEXT, "Where plans are written. Kept, without effect yet."),
+    Key("plansDirectory", TEXT, "The folder of plans, from the working folder; by default that of the session."),
     Key(
         "sdkSessionCopy",
         FLAG,

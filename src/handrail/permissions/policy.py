@@ -53,6 +53,8 @@ class Policy:
     mode: str = "default"
     pre_plan_mode: str = ""
     plan_file: str = ""
+    can_ask: bool = False
+    """Whether plan mode asks about what does not only read, or refuses it."""
     availability: ModeAvailability = NO_EXTRA_MODES
     version: int = 0
     kept: tuple[str, ...] = ()
@@ -113,6 +115,10 @@ class Policy:
     def with_kept(self, folders: Iterable[str]) -> "Policy":
         """These folders of the session's own files."""
         return _build_index(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+
+    def with_plan_file(self, path: str, *, can_ask: bool) -> "Policy":
+        """The file that may be written in plan mode, and whether there is a person to ask about anything else."""
+        return replace(self, plan_file=path, can_ask=can_ask, version=self.version + 1)
 
     def with_own(self, folders: Iterable[str]) -> "Policy":
         """These folders of our own records and settings."""

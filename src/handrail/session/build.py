@@ -172,6 +172,7 @@ def _open_parts(base: Foundation) -> Session:
             classifier=ModelClassifier(model),
             redactor=redactor,
             readable=(results.folder, own_services().state, *filter(None, (hooks.environment.folder,))),
+            plan_file=own_services().plan_file,
             session_id=session_id,
             keep_audit=spec.keep_files,
         )
@@ -197,6 +198,7 @@ def _open_parts(base: Foundation) -> Session:
         compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         can_defer=not spec.interactive,
+        can_ask=host.handler is not None or host.can_use_tool is not None,
     )
     chain = new_chain()
     agents = Subagents(

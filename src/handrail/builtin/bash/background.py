@@ -22,7 +22,7 @@ async def start_background(
     """Start the command line and return its task."""
     standing = await confirm_standing(shell, text, ctx, wants_out=wants_out)
     inside = standing.where is Where.INSIDE
-    prepared = shell.prepare(text, str(shell.start_folder(ctx.cwd)), seconds, inside=inside)
+    prepared = await shell.prepare(text, str(shell.start_folder(ctx.cwd)), seconds, inside=inside)
     try:
         request = TaskRequest(kind, text, description, ctx.agent.id, ctx.use.id)
         return await tasks.start(request, prepared.command, prepared.close)
