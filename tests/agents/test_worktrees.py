@@ -1,9 +1,10 @@
-"""Worktrees of agents: the caller's repository is as it was, nothing that was done is lost, and there is no fallback."""
+"""Worktrees of agents: the caller's repository stays as it was, no work is lost, and there is no fallback."""
 
 import hashlib
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -54,6 +55,32 @@ def snapshot(folder: Path) -> dict[str, str]:
     return found
 
 
+def files_of(found: dict[str, str]) -> dict[str, str]:
+    """The files of the repository itself."""
+    return {file: digest for file, digest in found.items() if "." in file and not file.startswith("module")}
+
+
+def make_dirt(folder: Path, dirt: set[str]) -> None:
+    if "edit" in dirt:
+        (folder / "a.txt").write_text("changed\n")
+    if "stage" in dirt:
+        (folder / "staged.txt").write_text("staged\n")
+        git(folder, "add", "staged.txt")
+    if "untracked" in dirt:
+        (folder / "new file.txt").write_bytes(b"\x00new")
+    if "delete" in dirt:
+        (folder / "sub" / "b.txt").unlink()
+
+
+def make_change(path: Path, change: str) -> None:
+    if change in ("edit", "commit"):
+        (path / "a.txt").write_text("by the agent\n")
+    if change == "commit":
+        git(path, "commit", "-q", "-a", "-m", "work")
+    if change == "untracked":
+        (path / "made.txt").write_text("made")
+
+
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from(["plain", "with space", "d\u00e4sh-'q'"]),
@@ -85,15 +112,7 @@ def test_the_callers_repository_is_byte_identical_and_changed_worktrees_are_kept
         folder = world / "linked tree"
     if detached:
         git(folder, "checkout", "-q", "--detach")
-    if "edit" in dirt:
-        (folder / "a.txt").write_text("changed\n")
-    if "stage" in dirt:
-        (folder / "staged.txt").write_text("staged\n")
-        git(folder, "add", "staged.txt")
-    if "untracked" in dirt:
-        (folder / "new file.txt").write_bytes(b"\x00new")
-    if "delete" in dirt:
-        (folder / "sub" / "b.txt").unlink()
+    make_dirt(folder, dirt)
     before = snapshot(folder)
     cwd = folder / "sub" if deep else folder
 
@@ -106,20 +125,10 @@ def test_the_callers_repository_is_byte_identical_and_changed_worktrees_are_kept
     assert bool(made.patch) == bool(dirt)
     if made.patch and change == "nothing":
         git(path, "apply", made.patch)
-        same = {
-            file: digest for file, digest in snapshot(path).items() if "." in file and not file.startswith("module")
-        }
-        assert same == {
-            file: digest for file, digest in before.items() if "." in file and not file.startswith("module")
-        }
+        assert files_of(snapshot(path)) == files_of(before)
         git(path, "reset", "-q", "--hard")
         git(path, "clean", "-q", "-fd")
-    if change in ("edit", "commit"):
-        (path / "a.txt").write_text("by the agent\n")
-    if change == "commit":
-        git(path, "commit", "-q", "-a", "-m", "work")
-    if change == "untracked":
-        (path / "made.txt").write_text("made")
+    make_change(path, change)
 
     note = end_worktree(Worktree.from_json(made.as_json()), ENV)
 
@@ -167,7 +176,7 @@ def test_isolation_that_cannot_be_given_is_an_error(tmp_path: Path, what: str) -
 async def test_agents_in_worktrees_change_the_same_file_side_by_side(tmp_path: Path) -> None:
     folder = new_repository(tmp_path / "work")
     before = snapshot(folder)
-    answers = {
+    answers: dict[str, Any] = {
         "go": [
             [delegate(n, f"agent {n}", isolation="worktree") for n in range(4)]
             + [delegate(9, "reader", isolation="worktree", subagent_type="Explore")],

@@ -112,6 +112,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
     if transcript is not None:
         resume_transcript(state, transcript, settings.folders())
     resumed = transcript is not None and bool(transcript.messages)
+    plan = PlanReminder(settings, spec.services) if can_ask else None
     config = RunConfig(
         model=spec.model.model,
         model_name=spec.model.name,
@@ -122,7 +123,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         limits=limits,
         cost=spec.model.cost,
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
-        attach=partial(_attachments, parts, spec, PlanReminder(settings, spec.services) if can_ask else None, resumed),
+        attach=partial(_attachments, parts, spec, resumed, plan=plan),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
         hooks=parts.hooks,
@@ -136,10 +137,11 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
 def _attachments(
     parts: SharedParts,
     spec: ConversationSpec,
-    plan: PlanReminder | None,
     resumed: bool,
     outcomes: Sequence[Outcome],
     run: RunContext,
+    *,
+    plan: PlanReminder | None,
 ) -> Iterable[Attachment]:
     if spec.context is not None:
         yield from spec.context.attachments(outcomes, run)
