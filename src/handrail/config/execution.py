@@ -84,6 +84,8 @@ class AgentSettings:
     depth: int = 3
     concurrent: int = 10
     background: bool | None = None
+    question_seconds: float = 600.0
+    """How long a sub-agent waits for an answer to a question; then the answer is no."""
 
 
 USUAL_AGENTS = AgentSettings()
@@ -102,6 +104,7 @@ def agent_settings(settings: Settings) -> AgentSettings:
         settings.get("agentLimits", "depth") or usual.depth,
         settings.get("maxConcurrentAgents") or usual.concurrent,
         settings.get("agentsInBackground"),
+        settings.get("agentQuestionSeconds") or usual.question_seconds,
     )
 
 

@@ -203,6 +203,7 @@ KEYS = (
     ),
     Key("features", FLAGS, "Tool families that are there or not: `agents`, `background`, `task-list` (default: all)."),
     Key("maxConcurrentAgents", COUNT, "How many sub-agents work at a time; others wait (default: 10)."),
+    Key("agentQuestionSeconds", AMOUNT, "Seconds after which a sub-agent's question is a no (default: 600)."),
     Key("agentLimits.turns", COUNT, "Answers after which a sub-agent ends (default: 200)."),
     Key("agentLimits.dollars", AMOUNT, "Dollars after which a sub-agent ends (default: 20)."),
     Key("agentLimits.seconds", AMOUNT, "Seconds after which a sub-agent ends (default: 3600)."),

@@ -120,6 +120,7 @@ class ClientQuestions:
                 display_name=question.name,
                 description=question.description,
                 agent_id=None if question.agent.id == "main" else question.agent.id,
+                **({"agent_path": list(question.agent.path)} if question.agent.path else {}),
             )
         except ControlError as error:
             return {"behavior": "deny", "message": f"The permission request was not answered: {error}"}
