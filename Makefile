@@ -74,6 +74,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
 	@$(BIN)/python -m benchmarks.sdk_bench
+	@$(BIN)/python -m benchmarks.agents_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers
