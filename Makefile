@@ -72,6 +72,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.sessions_bench
 	@$(BIN)/python -m benchmarks.edit_bench
 	@$(BIN)/python -m benchmarks.search_bench
+	@$(BIN)/python -m benchmarks.session_search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
 	@$(BIN)/python -m benchmarks.sdk_bench
 	@$(BIN)/python -m benchmarks.agents_bench

@@ -17,6 +17,7 @@ else:
     difflib = lazy("difflib")  # only an unknown flag pays for it
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+EARLY_STARTS = ("permitted", "safe", "off", "all")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
 MATCHES = ("exact", "conversation", "loose")
 
@@ -96,6 +97,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
     top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers (2,000 unless a program drives)")
     top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
+    top.add_argument("--early-start", choices=EARLY_STARTS, default="", help="which calls start as an answer arrives")
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")
     top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")

@@ -26,7 +26,8 @@ from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.pipe import watch_reader
 from handrail.headless.piped_text import PipedText
-from handrail.headless.printer import Printer, print_news, printer_for
+from handrail.headless.printer import JsonPrinter, Printer, print_news, printer_for
+from handrail.headless.task_watch import TaskWatch
 from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RunEnded
@@ -134,23 +135,33 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
         message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words
         if not prompt and session.conversation.deferred is None:
             raise HandrailError(NO_PROMPT)
-        async for event in _all_turns(session, message, code):
-            # one JSON object is that of the last turn
-            is_shown = chosen.output_format != "json" or not isinstance(event, RunEnded) or is_last_turn(session)
-            for printer in printers if is_shown else ():
-                printer.on_event(event)
-            denied = denied or bool(denials_of(event))
-            if isinstance(event, RunEnded):
-                ended = event
-                result.is_printed = is_shown
-            if out is not None:
-                await out.drain()
+        async with aclosing(_events(session, message, printers, code)) as events:
+            async for event in events:
+                # one JSON object is that of the last turn
+                is_shown = chosen.output_format != "json" or not isinstance(event, RunEnded) or is_last_turn(session)
+                for printer in printers if is_shown else ():
+                    printer.on_event(event)
+                denied = denied or bool(denials_of(event))
+                if isinstance(event, RunEnded):
+                    ended = event
+                    result.is_printed = is_shown
+                if out is not None:
+                    await out.drain()
     except ClosedError:
         result.is_printed = True  # it has no reader any more
         ended = None
     finally:
         await session.aclose()
     return _exit_code(code(), ended, denied=denied and chosen.fail_on_denial)
+
+
+def _events(
+    session: Session, message: UserMessage, printers: Sequence[Printer], code: Callable[[], int | None]
+) -> AsyncGenerator[LoopEvent, None]:
+    """The events of all turns; a printer of lines gets those of background tasks too."""
+    events = _all_turns(session, message, code)
+    lines = next((printer for printer in printers if isinstance(printer, JsonPrinter)), None)
+    return events if lines is None else TaskWatch(session, lines.tell).follow(events)
 
 
 def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> int:
@@ -202,10 +213,12 @@ def printers_for(
     )
     printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
     text, is_kept = None if display.streams else out or sys.stdout, session.transcript is not None
-    printers.append(printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept, tell=warn))
+    calls = display.shows_calls
+    printers.append(
+        printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept, shows_calls=calls, tell=warn)
+    )
     if chosen.output_format == "stream-json":
-        shown = text or sys.stdout
-        session.agents.listeners.append(partial(print_news, lines, shown))
+        session.agents.listeners.append(partial(print_news, lines, text or sys.stdout))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
     elif chosen.debug or (chosen.verbose and not display.shows_calls):

@@ -225,7 +225,7 @@ KEYS = (
     Key("durability", DURABILITY, "What a session outlives: the end of the process, or of the power, too."),
     Key("includeGitInstructions", FLAG, "Tell the model how to work with git. Kept, without effect yet."),
     Key("attribution", ANY_MAP, "What commits and pull requests say about their author. Kept, without effect yet."),
-    Key("claudeMdExcludes", TEXTS, "Memory files that are not read. Kept, without effect yet."),
+    Key("claudeMdExcludes", TEXTS, "Memory files that are not read: globs of whole paths, **/vendor/CLAUDE.md."),
 )
 
 Tree: TypeAlias = Mapping[str, Any]

@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from handrail.conversation.messages import UserMessage
 from handrail.errors import ControlError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
-from handrail.headless.delegated import task_ended_lines
 from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.serve import ClientOptions, Prompt
-from handrail.headless.wire import system
+from handrail.headless.task_watch import TaskWatch
 from handrail.hooks.events import EVENTS
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent
 from handrail.records import record
-from handrail.session.background import task_over, unheard_tasks
 from handrail.session.build import open_session
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.tools.delegation import AgentNews
-from handrail.tools.events import CallFinished
 from handrail.tools.pool import definition_json
 from handrail.tools.tool import PLAIN_VIEW
 
@@ -196,7 +193,7 @@ class SessionEngine:
         self.writer = lines
         self._on_event = on_event
         self._control = control
-        self._watched: dict[str, asyncio.Task[None]] = {}
+        self._watch = TaskWatch(session, self._tell)
         self._telling: set[asyncio.Task[None]] = set()
         session.agents.listeners.append(self._on_agent_news)
 
@@ -225,8 +222,7 @@ class SessionEngine:
             async for event in events:
                 if self._on_event is not None:
                     self._on_event(event)
-                if isinstance(event, CallFinished):
-                    await self._watch()
+                await self._watch.on_event(event)
                 yield event
 
     async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
@@ -240,31 +236,6 @@ class SessionEngine:
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
-    async def _watch(self) -> None:
-        """Report background tasks that have started, and later their end; sub-agents report themselves."""
-        for task in unheard_tasks(self.session.services):
-            if task.id in self._watched and not (task.status == "running" and self._watched[task.id].done()):
-                continue
-            if not task.subtype:
-                about = {"task_id": task.id, "tool_use_id": task.call, "task_type": task.kind}
-                await self._tell(system("task_started", description=task.description, **about))
-            self._watched[task.id] = asyncio.create_task(self._until_over(task.id))
-            await self._tell_tasks()
-
-    async def _until_over(self, task_id: str) -> None:
-        task = await task_over(self.session.services, task_id)
-        if not task.subtype:
-            more = {"tool_use_id": task.call}
-            for line in task_ended_lines(task.id, task.status, task.output, task.description, more):
-                await self._tell(line)
-        await self._tell_tasks()
-
-    async def _tell_tasks(self) -> None:
-        """Report which tasks run now."""
-        running = [task for task in unheard_tasks(self.session.services) if task.status == "running"]
-        rows = [{"task_id": each.id, "task_type": each.kind, "description": each.description} for each in running]
-        await self._tell(system("background_tasks_changed", tasks=rows))
-
     async def _tell(self, line: Payload) -> None:
         await self._control.tell(self.writer.sign(line))
 
@@ -274,9 +245,7 @@ class SessionEngine:
 
     async def aclose(self) -> None:
         """Close the session."""
-        for task in self._watched.values():
-            task.cancel()
-        await asyncio.gather(*self._watched.values(), return_exceptions=True)
+        await self._watch.aclose()
         await self.session.aclose()
         await asyncio.gather(*self._telling, return_exceptions=True)
 

@@ -117,6 +117,10 @@ def facts_text(facts: EnvironmentFacts) -> str:
         *([f"Tools: {', '.join(facts.tools)}"] if facts.tools else []),
         *(_git_lines(facts.git) if facts.git else ["Git: not a repository"]),
     ]
+    return _frame(lines)
+
+
+def _frame(lines: Iterable[str]) -> str:
     return environment_frame("\n".join(map(_one_line, lines)))
 
 
@@ -124,6 +128,11 @@ def context_attachment(facts: EnvironmentFacts, memory: Iterable[MemoryFile] = (
     """The attachment before the first prompt. Compaction keeps it."""
     texts = (memory_text(memory), facts_text(facts))
     return Attachment(CONTEXT, (Text("\n\n".join(text for text in texts if text)),))
+
+
+def git_attachment(git: GitFacts) -> Attachment:
+    """What git answered after the first request. Compaction keeps it, and recordings are looked up without it."""
+    return Attachment(CONTEXT, (Text(_frame(_git_lines(git))),))
 
 
 def memory_attachment(files: Iterable[MemoryFile]) -> Attachment | None:

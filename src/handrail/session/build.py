@@ -148,7 +148,8 @@ def _open_parts(base: Foundation) -> Session:
     session_id = transcript.writer.session_id if transcript else spec.transcript.session_id or new_id()
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     call_hooks = CallHooks(hooks)
-    context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
+    excludes, sources = loaded.settings.get("claudeMdExcludes") or (), spec.flags.instruction_sources
+    context = SessionContext(spec.cwd, env, sources, hooks, excludes=excludes) if spec.prompt.context else None
     tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
     facts = model_facts(loaded.settings, env)
 
@@ -181,7 +182,7 @@ def _open_parts(base: Foundation) -> Session:
         return base.store.open_subagent(transcript.path, agent_id, str(spec.cwd)) if transcript else None
 
     def agent_context(folder: Path) -> SessionContext:
-        return SessionContext(folder, env, spec.flags.instruction_sources, hooks, asks_git=False)
+        return SessionContext(folder, env, sources, hooks, excludes=excludes, asks_git=False)
 
     automatic = (
         loaded.settings.get("autoCompactEnabled") is not False if spec.auto_compact is None else spec.auto_compact
@@ -193,7 +194,7 @@ def _open_parts(base: Foundation) -> Session:
         rails=Rails(open_gate, call_hooks),
         hooks=hooks,
         results=results,
-        scheduling=host.scheduling or scheduling_of(loaded.settings, env),
+        scheduling=host.scheduling or scheduling_of(loaded.settings, env, spec.early_start),
         features=features_of(loaded.settings, env),
         compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,

@@ -124,6 +124,7 @@ class Session:
             time.sleep(0.001)  # a call that came meanwhile need not wait for the others
         price_table()
         self.services()
+        self.settings.prepare_policy()
 
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":

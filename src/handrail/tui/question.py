@@ -43,7 +43,7 @@ def question_lines(question: PermissionQuestion, width: int, *, whole: bool = Fa
     lines, is_cut = wrap(plain(f"? {question.title}"), width, "    "), False
     for name, value in {"": question.document}.items() if question.document else question.input.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
-        shown = wrap(plain(f"    {name}: {text}" if name else text), width, "      ")
+        shown = wrap(plain(f"    {name}: {text}" if name else f"    {text}"), width, "      ")
         if len(shown) > MAX_LINES and not whole:
             left_out = len(shown) - MAX_LINES + 1
             shown, is_cut = [*shown[: MAX_LINES - 1], f"      (+{left_out} more lines; v shows them)"], True

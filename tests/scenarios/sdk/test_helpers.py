@@ -285,10 +285,11 @@ async def test_agents_in_the_background_are_tasks_that_can_be_stopped_and_their_
     async with world(tmp_path, *replies) as w, w.client(**options) as client:
         await client.query("zeppelin")
         seen: list[Any] = []
+        started: dict[Any, str] = {}
         asked_to_stop = False
         async for message in client.receive_messages():
             seen.append(message)
-            started = {each.tool_use_id: each.task_id for each in only(seen, TaskStartedMessage)}
+            started |= {each.tool_use_id: each.task_id for each in only(seen, TaskStartedMessage)}
             if only(seen, ResultMessage):
                 go.set()
             if "I heard of the first." in texts(seen) and not asked_to_stop:
