@@ -48,10 +48,11 @@ async def next_notification(
     known = tasks.tasks_of(services())
     while True:
         mine = [task for task in known.all() if is_heard_by(task.owner)]
-        if any(task.status != "running" and not task.told for task in mine):
+        wanted = [task for task in mine if not kinds or task.kind in kinds]
+        if any(task.status != "running" and not task.told for task in wanted):
             text = "\n".join(block.text for each in known.attachments(is_heard_by) for block in each.content)
             return UserMessage((Text(f"<task-notification>\n{text}\n</task-notification>"),))
-        running = [task for task in mine if task.status == "running" and (not kinds or task.kind in kinds)]
+        running = [task for task in wanted if task.status == "running"]
         if not running:
             return None
         waiting = [asyncio.ensure_future(task.wait(FOREVER)) for task in running]
