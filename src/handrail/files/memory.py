@@ -41,13 +41,6 @@ class FileMemory:
         self._max = max_content_bytes
         self._lock = Lock()
 
-    def copy(self) -> "FileMemory":
-        """The same reads, for an agent that works in the same folder; what it reads is not known here."""
-        other = FileMemory(self._max)
-        with self._lock:
-            other._records = dict(self._records)
-        return other
-
     def record(self, path: Path, stat: stat_result, content: bytes) -> ReadRecord:
         """Remember a file with its content. The stat must be from before the content was read."""
         known = self.note(path, stat, hashlib.sha256(content).hexdigest())

@@ -300,7 +300,7 @@ class Subagents:
             depth=self._depth_of(ctx.agent) + 1,
             cwd=str(ctx.cwd),
         )
-        return self._admit(entry, ctx, ctx.files.copy())
+        return self._admit(entry, ctx, FileMemory())
 
     def _resume(self, task: AgentTask, ctx: ToolContext) -> Subagent:
         """The agent of that id, with what it knows; the caller's tools and folders count now."""
