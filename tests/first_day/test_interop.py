@@ -11,7 +11,7 @@ from handrail.cli import doctor
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.headless.engine import EngineOptions
-from handrail.mcp.peer import Message
+from handrail.mcp.messages import Message
 from handrail.providers.choose import ModelOptions
 from handrail.session.spec import SessionHost
 from handrail.testing.model_server import ModelServer, Received, Reply

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json, Text
 from handrail.tools.access import Access
@@ -12,7 +10,7 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.delegation import AgentReport, AgentTask, Delegate
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse, Verdict
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 DEFAULT_KIND = "general-purpose"
@@ -20,7 +18,7 @@ GROUP = "agents"
 """The calls of sub-agents share the world with each other, because each call inside is scheduled by itself."""
 
 
-class AgentInput(Input):
+class AgentInput(PlainInput):
     description: str = Field(description="The task in three to five words.")
     prompt: str = Field(description="The whole task.")
     subagent_type: str = Field(default=DEFAULT_KIND, description="Which kind of sub-agent.")

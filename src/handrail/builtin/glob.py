@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
 from handrail.builtin.support.places import place_of
@@ -29,7 +27,7 @@ from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.wording import several
 
 MAX_FILES = 100
@@ -38,7 +36,7 @@ NO_IGNORE = "CLAUDE_CODE_GLOB_NO_IGNORE"
 OFF = frozenset({"0", "false", "no", "off"})
 
 
-class GlobInput(Input):
+class GlobInput(PlainInput):
     pattern: str = Field(
         default="", max_length=1000, description="For example src/**/*.{ts,tsx}; left out: list the folder."
     )

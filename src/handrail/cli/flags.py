@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
@@ -84,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
         usage='handrail "PROMPT" [flags]',
         description="Let an agent work on a prompt. What is piped in is added to the prompt.",
         allow_abbrev=False,
+        formatter_class=partial(argparse.HelpFormatter, width=100),  # each flag makes one, and asks for the real width
     )
     top.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="answer and leave")
     top.add_argument("words", nargs="*", metavar="PROMPT", help=argparse.SUPPRESS)
@@ -127,6 +129,7 @@ def parser() -> argparse.ArgumentParser:
     for flag, values in LATER_FLAGS.items():
         extra: dict[str, Any] = {"nargs": "?", "const": True} if values else {"action": "store_true"}
         top.add_argument(flag, dest="later" + flag, help=argparse.SUPPRESS, **extra)
+    top.formatter_class = argparse.HelpFormatter
     return top
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail import __version__
-from handrail.cli import audit_arguments, sessions_arguments
+from handrail.cli import audit_arguments, mcp_arguments, sessions_arguments
 from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
@@ -159,6 +159,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
+    "mcp": ("configure MCP servers, look at them, call their tools", mcp_arguments.arguments, "handrail.cli.mcp"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
     "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
     "sessions": (

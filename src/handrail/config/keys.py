@@ -61,6 +61,7 @@ AMOUNT: Schema = {"type": "number", "minimum": 0}
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 FLAGS: Schema = {"type": "object", "additionalProperties": FLAG}
 EARLY_STARTS: Schema = {"type": "string", "enum": ["permitted", "safe", "off", "all"]}
+TOOL_SEARCH: Schema = {"type": "string", "enum": ["on", "auto", "off"]}
 SIBLING_ERRORS: Schema = {"type": "string", "enum": ["shell-chain", "isolate", "all"]}
 DOLLARS: Schema = {"type": "number", "minimum": 0}
 MODEL_FACTS: Schema = {
@@ -162,6 +163,8 @@ KEYS = (
     Key("disabledMcpjsonServers", TEXTS, "Rejected servers of `.mcp.json`.", ALWAYS),
     Key("allowedMcpServers", SERVERS, "The only MCP servers that may be used, by name, command or address."),
     Key("deniedMcpServers", SERVERS, "MCP servers that may not be used, whatever else is said.", ALWAYS),
+    Key("toolSearch.mode", TOOL_SEARCH, "Which definitions wait to be searched for: all that may, many, none."),
+    Key("toolSearch.percent", COUNT, "In the mode auto they wait above this share of the window (default: 10)."),
     Key("sandbox.enabled", FLAG, "Run commands in a sandbox."),
     Key("sandbox.autoAllowBashIfSandboxed", FLAG, "Sandboxed commands run without a question.", (False,)),
     Key("sandbox.allowUnsandboxedCommands", FLAG, "A command may ask to run outside the sandbox.", (False,)),

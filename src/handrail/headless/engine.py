@@ -283,11 +283,11 @@ class SessionEngine:
 
     async def _mcp_reconnect(self, request: Mapping[str, Any]) -> None:
         await self._servers().reconnect(str(request["serverName"]))
-        self.session.conversation.set_mcp_tools(self._servers().tools)
+        self.session.conversation.set_mcp_tools(self._servers().offered)
 
     async def _mcp_toggle(self, request: Mapping[str, Any]) -> None:
         await self._servers().toggle(str(request["serverName"]), enabled=request.get("enabled") is True)
-        self.session.conversation.set_mcp_tools(self._servers().tools)
+        self.session.conversation.set_mcp_tools(self._servers().offered)
 
     def _servers(self) -> Any:
         if self.session.servers is None:

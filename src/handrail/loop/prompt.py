@@ -7,12 +7,12 @@ Facts of that kind, and memory files, go into the first message.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.context import environment_frame
 from handrail.conversation.messages import Attachment
 from handrail.loop.memory import MemoryFile, memory_text
+from handrail.records import record
 
 CONTEXT = "context"
 NEAR_MEMORY = "memory"
@@ -59,7 +59,8 @@ Questions in your answers get no reply in this run; at most a person is asked wh
 task and the files, state what you assumed, and finish."""
 
 
-class PromptPart(NamedTuple):
+@record
+class PromptPart:
     """A named piece of the system prompt."""
 
     name: str
@@ -87,7 +88,8 @@ def system_prompt(parts: Iterable[PromptPart]) -> tuple[str, ...]:
     return (first, *added)
 
 
-class GitFacts(NamedTuple):
+@record
+class GitFacts:
     """A repository at the start of a run. `changes` are lines of `git status --short`; None = not known, `note` why."""
 
     branch: str = ""
@@ -96,7 +98,8 @@ class GitFacts(NamedTuple):
     note: str = ""
 
 
-class EnvironmentFacts(NamedTuple):
+@record
+class EnvironmentFacts:
     """Where and when a run takes place."""
 
     cwd: Path

@@ -7,7 +7,7 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -69,12 +69,13 @@ if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.extensions import unsupported
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, structured_output, with_agent
+    from handrail.session import mcp_servers, server_parts, server_setup, structured_output, with_agent
     from handrail.session import services as session_services
 else:
     command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
-    mcp_servers = lazy("handrail.session.mcp_servers")
+    server_parts = lazy("handrail.session.server_parts")
+    server_setup = lazy("handrail.session.server_setup")
     session_services = lazy("handrail.session.services")
     structured_output = lazy("handrail.session.structured_output")
     unsupported = lazy("handrail.extensions.unsupported")
@@ -187,7 +188,11 @@ def _open_parts(base: Foundation) -> Session:
     automatic = (
         loaded.settings.get("autoCompactEnabled") is not False if spec.auto_compact is None else spec.auto_compact
     )
-    servers = _open_servers(spec, host, settings)
+
+    def server_doors() -> "server_parts.SessionDoors":
+        return server_parts.SessionDoors(hooks, results.folder, own_services, lambda: conversation.state.context)
+
+    servers = _open_servers(spec, host, settings, server_doors)
     parts = SharedParts(
         settings=settings,
         model=model,
@@ -211,7 +216,7 @@ def _open_parts(base: Foundation) -> Session:
             chain=chain,
             records=AgentRecords(transcript.path.with_suffix("") / "subagents" if transcript else None),
             open_transcript=open_beside,
-            mcp_tools=lambda: servers.tools if servers else (),
+            mcp_tools=lambda: servers.offered if servers else (),
             tells_ends=host.tells_ends,
             context=agent_context if spec.prompt.context else None,
         ),
@@ -229,7 +234,7 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on")),
+            deferral=spec.tools.deferral or _deferral(spec, settings, facts.window(model.chosen.name)),
             identity=spec.identity,
             request=spec.request,
             context=context,
@@ -312,16 +317,25 @@ def _open_services(
     return replace(services, env={**services.env, "CLAUDE_ENV_FILE": str(file)})
 
 
-def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSettings) -> "mcp_servers.Servers | None":
+def _open_servers(
+    spec: SessionSpec,
+    host: SessionHost,
+    settings: SessionSettings,
+    doors: "Callable[[], server_parts.SessionDoors]",
+) -> "mcp_servers.Servers | None":
+    found = settings.loaded.settings
     given = spec.tools.mcp_servers if spec.flags.flags_widen else {}
-    others = {} if spec.tools.strict_mcp else settings.loaded.settings.servers
+    others = {} if spec.tools.strict_mcp else found.servers
+    if any(each.scope == "policy" for each in found.written_servers):  # then there are no others
+        given, others = {}, found.servers
     if not given and not others:
         return None
-    refused = mcp_servers.refused_by(settings)
-    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, refused)
-    servers.add(given, "dynamic")
-    servers.add(others, "project")
-    return servers
+    return server_setup.open_servers(spec, host, settings, doors(), given=given, others=others)
+
+
+def _deferral(spec: SessionSpec, settings: SessionSettings, window: int) -> Deferral:
+    otherwise = Deferral("auto" if spec.tools.custom else "on")
+    return deferral_of(settings.loaded.env, otherwise, settings.loaded.settings, window)
 
 
 def _find_agents(base: Foundation) -> Mapping[str, AgentDefinition]:

@@ -1,6 +1,7 @@
 """What the model is told of its surroundings: facts about the folder, memory files, and the types of sub-agents."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ class SessionContext:
         self._hooks = hooks
         self._probe = GitProbe(cwd, env, asks=asks_git)
         found = places(cwd, env)
-        self._places = found if "user" in sources else found._replace(user=())
+        self._places = found if "user" in sources else replace(found, user=())
         self._switches = Switches(excludes=tuple(excludes), project="project" in sources)
         self._memory = Memory()
 

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from handrail.extensions.places import repository_of
@@ -75,7 +76,7 @@ class GitProbe:
         if self._root is None:
             return None
         self._is_owed = not self._read(self._patience)
-        return self._facts._replace(note=STILL_RUNS) if self._is_owed else self._facts
+        return replace(self._facts, note=STILL_RUNS) if self._is_owed else self._facts
 
     def late_facts(self) -> GitFacts | None:
         """Everything, once, if `facts` could not give it and it is known now. Does not wait."""
@@ -115,10 +116,10 @@ class GitProbe:
         """Git is over: with a note why nothing is known, or with what it said."""
         self.close()
         if note:
-            self._facts = self._facts._replace(note=note)
+            self._facts = replace(self._facts, note=note)
         else:
             upstream, changes = parse_status(self._data)
-            self._facts = self._facts._replace(upstream=upstream, changes=changes)
+            self._facts = replace(self._facts, upstream=upstream, changes=changes)
         return True
 
 

@@ -118,7 +118,8 @@ async def test_servers_that_are_processes_work_and_broken_ones_are_reported(tmp_
         "ref": {"command": sys.executable, "args": [str(SERVER)]},
         "none": {"command": str(tmp_path / "nothing-here")},
     }
-    async with world(tmp_path, say("Done.")) as w, w.client(mcp_servers=servers) as client:
+    patient = {"HANDRAIL_MCP_WAIT_MS": "60000"}
+    async with world(tmp_path, say("Done.")) as w, w.client(mcp_servers=servers, env=patient) as client:
         status = {each["name"]: each for each in (await client.get_mcp_status())["mcpServers"]}
         messages = await turn(client, "go")
 

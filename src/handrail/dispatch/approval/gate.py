@@ -118,6 +118,11 @@ class PolicyGate:
         self._record(entry)
         return settled.decision
 
+    def close(self) -> None:
+        """Close the audit log, with its folder within its bounds."""
+        if self._audit:
+            self._audit.close()
+
     def _record(self, entry: AuditEntry) -> None:
         if self._audit:
             self._audit.write(entry)
