@@ -83,6 +83,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.session_search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
 	@$(BIN)/python -m benchmarks.sdk_bench
+	@$(BIN)/python -m benchmarks.agents_bench
 	@$(BIN)/python -m benchmarks.mcp_bench
 	@$(BIN)/python -m benchmarks.terminal_bench
 

@@ -57,6 +57,7 @@ SERVERS: Schema = {
     },
 }
 COUNT: Schema = {"type": "integer", "minimum": 1}
+AMOUNT: Schema = {"type": "number", "minimum": 0}
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 FLAGS: Schema = {"type": "object", "additionalProperties": FLAG}
 EARLY_STARTS: Schema = {"type": "string", "enum": ["permitted", "safe", "off", "all"]}
@@ -210,6 +211,17 @@ KEYS = (
         "Bytes of output after which a command is stopped (default: 2000000000).",
     ),
     Key("features", FLAGS, "Tool families that are there or not: `agents`, `background`, `task-list` (default: all)."),
+    Key("maxConcurrentAgents", COUNT, "How many sub-agents work at a time; others wait (default: 10)."),
+    Key("agentQuestionSeconds", AMOUNT, "Seconds after which a sub-agent's question is a no (default: 600)."),
+    Key("agentLimits.turns", COUNT, "Answers after which a sub-agent ends (default: 200)."),
+    Key("agentLimits.dollars", AMOUNT, "Dollars after which a sub-agent ends (default: 20)."),
+    Key("agentLimits.seconds", AMOUNT, "Seconds after which a sub-agent ends (default: 3600)."),
+    Key("agentLimits.depth", COUNT, "How deep sub-agents may start sub-agents of their own (default: 3)."),
+    Key(
+        "agentsInBackground",
+        FLAG,
+        "Sub-agents work in the background if the call does not say (default: where their end is told).",
+    ),
     Key("scheduling.earlyStart", EARLY_STARTS, "Which calls start while the answer arrives (default: permitted)."),
     Key("scheduling.maxParallel", COUNT, "How many calls run at a time (default: 10)."),
     Key("scheduling.maxParallelByTool", COUNTS, "The same for single tools, by name."),

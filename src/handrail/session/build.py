@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from handrail.agents.definitions import AgentDefinition
 from handrail.builtin.services import ToolServices
-from handrail.config.execution import features_of, result_limits, scheduling_of
+from handrail.config.execution import agent_settings, features_of, result_limits, scheduling_of
 from handrail.conversation.redact import Redactor
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Gate, Rails
@@ -29,6 +29,8 @@ from handrail.loop.prompt import system_parts, system_prompt
 from handrail.providers.choose import ModelOptions
 from handrail.providers.model_aliases import alias_note
 from handrail.records import record
+from handrail.session.agent_definitions import find_agents, is_trusted_agent
+from handrail.session.agent_records import AgentRecords
 from handrail.session.caller_names import caller_names
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
@@ -52,7 +54,7 @@ from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
-from handrail.session.subagents import Subagents, find_agents, is_trusted_agent
+from handrail.session.subagents import AgentHost, Subagents
 from handrail.session.tools import deferral_of, unwanted_tools
 from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
@@ -178,7 +180,10 @@ def _open_parts(base: Foundation) -> Session:
         )
 
     def open_beside(agent_id: str) -> OpenTranscript | None:
-        return base.store.create_subagent(transcript.path, agent_id, str(spec.cwd)) if transcript else None
+        return base.store.open_subagent(transcript.path, agent_id, str(spec.cwd)) if transcript else None
+
+    def agent_context(folder: Path) -> SessionContext:
+        return SessionContext(folder, env, sources, hooks, excludes=excludes, asks_git=False)
 
     automatic = (
         loaded.settings.get("autoCompactEnabled") is not False if spec.auto_compact is None else spec.auto_compact
@@ -205,10 +210,16 @@ def _open_parts(base: Foundation) -> Session:
     agents = Subagents(
         cache(partial(_find_agents, base)),
         parts,
-        own_services,
-        chain,
-        mcp_tools=lambda: servers.offered if servers else (),
-        open_transcript=open_beside,
+        AgentHost(
+            settings=lambda: agent_settings(settings.loaded.settings),
+            services=own_services,
+            chain=chain,
+            records=AgentRecords(transcript.path.with_suffix("") / "subagents" if transcript else None),
+            open_transcript=open_beside,
+            mcp_tools=lambda: servers.offered if servers else (),
+            tells_ends=host.tells_ends,
+            context=agent_context if spec.prompt.context else None,
+        ),
     )
     unwanted = unwanted_tools(spec.tools.builtin)
     # the validator costs start-up time that only its users pay

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,13 @@ from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
-from handrail.session.background import end_tasks, stop_task
+from handrail.session.background import AGENTS, end_tasks, next_notification, stop_task, unheard_tasks
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
+from handrail.session.parts import hears_of
 from handrail.session.retention import tidy
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
@@ -224,6 +225,19 @@ class Session:
         if not self.agents.stop(task_id):
             await stop_task(self.services, task_id)
 
+    def has_background_agents(self) -> bool:
+        """Whether a sub-agent in the background is at work, or has ended and the model does not know it yet."""
+        return any(task.kind in AGENTS for task in unheard_tasks(self.services))
+
+    async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
+        """
+        A message for the model that says which background work has ended, as soon as some has; None if none runs.
+
+        It wakes an idle session: give it to `drive`. While a prompt runs, its requests tell of such ends themselves.
+        """
+        is_heard = partial(hears_of, self.agents.parts, "main")
+        return await next_notification(self.services, is_heard, kinds=AGENTS if only_agents else ())
+
     def rewind(self, message_id: str) -> dict[str, Any]:
         """Bring files back to before this message; HandrailError if it is unknown, or another program changed one."""
         folder = undo_folder(self.settings.loaded.env) / self.id
@@ -257,5 +271,6 @@ class Session:
 
     async def _stop(self) -> None:
         await self.conversation.stop()
+        await self.agents.aclose()
         await self.hooks.aclose()
         await end_tasks(self.services)

@@ -1,7 +1,7 @@
 """The catalog of a run: the built-in tools, the caller's own, and the search for what is held back."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from handrail.builtin.services import ToolServices
@@ -62,6 +62,7 @@ def _never_only_reads(tool: AnyTool) -> bool:
     return tool.mcp is None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
 
 
+@cache
 def only_reads(name: str) -> bool:
     """Whether a built-in tool only reads, whatever its input is; it is loaded for that."""
     load = builtin_loaders({}).get(name)
