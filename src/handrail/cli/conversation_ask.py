@@ -8,7 +8,7 @@ from handrail.cli.ask import permission_question
 from handrail.conversation.plain import plain
 from handrail.permissions.update import rule_update
 from handrail.tools.call_report import opinion_text
-from handrail.tools.cards import Card
+from handrail.tools.cards import Card, FormField
 from handrail.tools.permission import Allow, Deny, Verdict
 from handrail.tui.interactive.blocks import body_lines
 from handrail.tui.interactive.dialog import DialogChoice, DialogQuestion, DialogReply
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 UNSEEN = (0xA0, 0xAD, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, *range(0x200B, 0x200E), 0x2028, 0x2029)
 UNSEEN_TOO = (*range(0x2060, 0x2065), 0x3164, 0xFEFF, 0xFFA0, *range(0xE0000, 0xE0080))
 INVISIBLE = {code: f"<U+{code:04X}>" for code in (*UNSEEN, *UNSEEN_TOO)}
+OPTION, OTHER, DONE = "option ", "other", "done"
 ALLOW, SESSION, ALWAYS, DENY, EXPLAIN, EDIT = "allow", "session", "always", "deny", "explain", "edit"
 
 
@@ -49,6 +50,8 @@ class ConversationHandler:
         self._mark(question.use.id, True)
         problem = ""
         try:
+            if question.form:
+                return await self._fill_in(question)
             while True:
                 asked = call_question(question, self._card_of(question.use.id), self._asker.theme, problem)
                 reply = await self._asker.ask(asked)
@@ -58,6 +61,26 @@ class ConversationHandler:
                 problem = answer
         finally:
             self._mark(question.use.id, False)
+
+    async def _fill_in(self, question: "Question") -> "ApprovalAnswer":
+        """The answers to the questions of a form; leaving one of them is a no."""
+        answers: dict[str, str | list[str]] = {}
+        for field in question.form:
+            chosen: list[str] = []
+            while True:
+                reply = await self._asker.ask(field_question(field, chosen, self._asker.theme))
+                if reply is None:
+                    return Deny(interrupt=True)
+                if reply.value == OTHER and reply.text.strip():
+                    chosen.append(reply.text.strip())
+                elif reply.value.startswith(OPTION):
+                    label = field.choices[int(reply.value.removeprefix(OPTION))].label
+                    chosen = [each for each in chosen if each != label] if label in chosen else [*chosen, label]
+                if reply.value == DONE or not field.several:
+                    break
+            if chosen:
+                answers[field.question] = chosen if field.several else chosen[0]
+        return question.filled_in(answers)
 
     def update(self, question: "Question") -> None:
         """What automatic checks have said since is shown above the question."""
@@ -134,8 +157,9 @@ def call_question(question: "Question", card: Card | None, theme: Theme, problem
     choices += [
         DialogChoice(DENY, "No, and stop here"),
         DialogChoice(EXPLAIN, "No, and say what to do instead", edit=""),
-        DialogChoice(EDIT, "Edit the call first", edit=text),
     ]
+    if question.document is None:
+        choices.append(DialogChoice(EDIT, "Edit the call first", edit=text))
 
     def body(width: int, rows: int) -> Sequence[str]:
         about = [*_why(question, width, theme)]
@@ -146,6 +170,27 @@ def call_question(question: "Question", card: Card | None, theme: Theme, problem
     return DialogQuestion(common.title, tuple(choices), body)
 
 
+def field_question(field: FormField, chosen: Sequence[str], theme: Theme) -> DialogQuestion:
+    """One question of a form; with `several`, it is asked again until the person is done."""
+    choices = []
+    for number, each in enumerate(field.choices):
+        mark = "[x] " if each.label in chosen else ""
+        choices.append(DialogChoice(f"{OPTION}{number}", mark + visible(each.label), visible(each.description)))
+    choices.append(DialogChoice(OTHER, "Another answer", edit=""))
+    typed = ", ".join(each for each in chosen if each not in {choice.label for choice in field.choices})
+    done = ": ".join(filter(None, ("Done", visible(typed))))
+    choices.append(DialogChoice(DONE, done if chosen else "Leave it open"))
+
+    def body(width: int, rows: int) -> Sequence[str]:
+        shown = [each for each in field.choices if each.preview]
+        texts = [f"{visible(each.label)}:\n{visible(each.preview)}" for each in shown]
+        lines = [paint(clip(row, width), theme.dim) for text in texts for row in wrap(f"  {text}", width, "    ")]
+        return lines[:rows]
+
+    title = ": ".join(filter(None, (visible(field.header), visible(field.question))))
+    return DialogQuestion(title, tuple(choices), body)
+
+
 def visible(text: str) -> str:
     """The text with characters that cannot be seen made visible."""
     return plain(text.translate(INVISIBLE))
@@ -154,7 +199,10 @@ def visible(text: str) -> str:
 def _call_lines(question: "Question", card: Card | None, width: int, rows: int, theme: Theme) -> list[str]:
     """The whole call: a diff as such, all else value by value."""
     lines: list[str] = []
-    if card is not None and card.body_kind == "diff" and card.body:
+    if question.document is not None:
+        lines = [clip(f"  {visible(question.document.line)}", width)]
+        lines += body_lines(question.document, width, theme, most=max(rows - 1, 3))
+    elif card is not None and card.body_kind == "diff" and card.body:
         lines = [clip(f"  {visible(card.line)}", width), *body_lines(card, width, theme, most=max(rows - 1, 3))]
     else:
         for name, value in question.input.items():

@@ -287,3 +287,36 @@ async def test_a_new_folder_is_trusted_only_after_a_yes(project: Path) -> None:
         await terminal.until("Hello.")
         await leave(terminal)
     assert (project / "hooked").exists()
+
+
+async def test_the_models_questions_are_answered_by_choice_and_in_own_words(project: Path) -> None:
+    options = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like \x1b[2Jice"}]
+    questions = [
+        {"question": "Which colour?", "header": "Colour", "options": options},
+        {"question": "Which walls?", "header": "Walls", "options": options, "multiSelect": True},
+    ]
+    ask = ToolUse("t1", "AskUserQuestion", {"questions": questions})
+    async with (
+        ModelServer([Reply((ask,)), said("Painted.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Paint it.") as terminal,
+    ):
+        await terminal.until("Which colour?")
+        await terminal.until_asked()
+        terminal.type("2")
+        await terminal.until("Which walls?")
+        await terminal.until_asked()
+        terminal.type("1")
+        await terminal.until("[x] red")
+        await terminal.until_asked()
+        terminal.type("3")
+        await terminal.until("Another answer")
+        terminal.type("the north one\r")
+        await terminal.until("Done: the north one")
+        await terminal.until_asked()
+        terminal.type("4")
+        await terminal.until("Painted.")
+        await leave(terminal)
+
+    told = server.requests[1].raw.decode()
+    assert r"Which colour?\n  blue" in told
+    assert r"Which walls?\n  red, the north one" in told
