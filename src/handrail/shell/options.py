@@ -46,6 +46,8 @@ class OptionReader:
             text = word.literal
             if entry.plain:
                 self.operands.append(word)
+                if entry.subcommands:
+                    return words
             elif text == "--":
                 self.operands += words[:1] if entry.subcommands else words
                 return words[1:]

@@ -8,6 +8,7 @@ from handrail.errors import UnclearError
 from handrail.shell import grammars, tables
 from handrail.shell.listing import FED, MIXED, PLACE, SEARCHES, fd_finds_all, fill, finds_all, only_files
 from handrail.shell.model import (
+    FREE_TARGETS,
     PLAIN_NAMES,
     WHOLE_NAME,
     Below,
@@ -265,6 +266,8 @@ class EntryReader(OptionReader):
             self.effects += read_program(use, word)
         elif use in CARRIERS:
             self.hand_on(use, [word])
+        elif use is Role.WRITE and word.literal in FREE_TARGETS:
+            return
         elif use is not Role.TEXT or self.loose:
             does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
             if any(piece.kind is PieceKind.INPUT and piece.text != "<name>" for piece in word.pieces):

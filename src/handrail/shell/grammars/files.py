@@ -219,6 +219,15 @@ def bat_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     )
 
 
+# Operands of less and more: files, and commands behind a plus, which are left out.
+
+
+def paged_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    if any(not word.prefix or word.prefix.startswith("+") for word in words):
+        raise UnclearError("a word that may be a command for the pager")
+    return tuple(Effect(Does.READS, word, "shows this file") for word in words)
+
+
 # Operands that are files or addresses (xmllint): an address is fetched, a file is read.
 
 
