@@ -8,6 +8,7 @@ prints the share of lines that run unasked, and why the others are asked about.
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,8 +23,10 @@ from handrail.tools.permission import Decision, Verdict
 from handrail.tools.request import CallRequest
 from handrail.tools.stub import load_tool
 
+SERVICES = '{"permissions": {"readableServices": ["cluster:staging", "forge:github.com"]}}'
+"""The one setting that lets kubectl, helm and gh ask."""
 LIST = Path(__file__).parent / "corpus" / "everyday.txt"
-READING, CHANGING = "reading", "changing"
+READING = "reading"
 FILES = {
     "README.md": "# A project\n",
     "package.json": '{"name": "app", "version": "1.2.3", "scripts": {"build": "tsc"}, "dependencies": {}}\n',
@@ -82,8 +85,14 @@ def everyday_lines() -> list[EverydayLine]:
 def make_project(base: Path) -> tuple[Path, dict[str, str]]:
     """A project with a history, files that are ignored and a secret, and the environment of its developer."""
     project, home = base / "project", base / "home"
-    home.mkdir()
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "USER": "dev", "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
+    (home / ".kube").mkdir(parents=True)
+    (home / ".kube/config").write_text("apiVersion: v1\ncurrent-context: staging\n")
+    tools = base / "tools"
+    tools.mkdir()
+    for name in ("rustc", "cargo", "go", "terraform"):  # as a distribution installs them
+        (tools / name).symlink_to("/bin/true")
+    places = dict.fromkeys((str(tools), os.path.dirname(shutil.which("git") or ""), "/usr/bin", "/bin"))  # noqa: PTH120
+    env = {"PATH": ":".join(places), "HOME": str(home), "USER": "dev", "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
     for name, text in (FILES | SECRETS).items():
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,9 +112,7 @@ def make_project(base: Path) -> tuple[Path, dict[str, str]]:
     return project, env
 
 
-async def judge(
-    project: Path, env: Mapping[str, str], lines: list[EverydayLine], settings: str = ""
-) -> list[Judged]:
+async def judge(project: Path, env: Mapping[str, str], lines: list[EverydayLine], settings: str = "") -> list[Judged]:
     """What a session in the project would decide on each line, by the door of `handrail permissions test`."""
     async with CallPreview(project, env, settings=settings, trust=True, on_warning=lambda _text: None) as preview:
         tool = load_tool(preview.loaders["Bash"]())
@@ -121,15 +128,17 @@ def share(judged: list[Judged]) -> float:
     return sum(each.unasked for each in judged) / len(judged)
 
 
-def main(settings: str = "") -> None:
+def main(settings: str = SERVICES) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project, env = make_project(Path(os.path.realpath(folder)))
         judged = asyncio.run(judge(project, env, everyday_lines(), settings))
     reading = [each for each in judged if each.line.kind == READING]
-    wrong = [each for each in judged if each.unasked is (each.line.kind == CHANGING)]
+    wrong = [each for each in judged if each.unasked is not (each.line.kind == READING)]
     for each in wrong:
         print(f"{each.line.kind:8} {each.line.family:7} {each.line.command!r}: {each.decision.reason}")
-    print(f"of {len(judged)} lines {share(judged):.1%} run unasked; of the {len(reading)} that read {share(reading):.1%}")
+    print(
+        f"of {len(judged)} lines {share(judged):.1%} run unasked; of the {len(reading)} that read {share(reading):.1%}"
+    )
 
 
 if __name__ == "__main__":

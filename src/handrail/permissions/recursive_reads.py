@@ -5,12 +5,13 @@ Only files that matter are listed: those that need a permission question, and li
 """
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.implied_paths import OBJECTING, has_objection
+from handrail.permissions.left_out import can_leave_out, leave_out
 from handrail.permissions.policy import Policy
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Below, Segment, Word
@@ -26,8 +27,15 @@ def recursive_reads(
     places: Callable[[Segment, Word], Iterator[Place | None]],
     policy: Policy,
     lookup: Lookup,
+    *,
+    named: Container[str] = (),
 ) -> Iterator[FileAccess]:
-    """The files that one command of a line may read and that need a permission question."""
+    """
+    The files that one command of a line may read and that need a permission question.
+
+    Those that the line names as well, by these names, are never left out.
+    """
+    leaves_out = can_leave_out(segment, policy)
     for source, word, below in gone_through(segment):
         if below.links and source.entry not in NAMED_ONLY and not lookup.exists(policy.cwd, "/"):
             yield FileAccess(
@@ -35,8 +43,11 @@ def recursive_reads(
             )
             return
         for place in places(source, word):
-            if place is not None:
-                yield from reads_below(place, below, part, policy, lookup)
+            if place is None:
+                continue
+            for file in reads_below(place, below, part, policy, lookup):
+                without = leave_out(file, place.real, policy) if leaves_out else file
+                yield file if without.left_out.rstrip("/") in named else without
 
 
 def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:

@@ -219,12 +219,14 @@ def bat_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     )
 
 
-# Operands of less and more: files, and commands behind a plus, which are left out.
+# Operands of less and more: files, and commands behind a plus, which are left out. Less matches patterns itself.
+
+WILD = re.compile(r"[*?\[\]{}]")
 
 
 def paged_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
-    if any(not word.prefix or word.prefix.startswith("+") for word in words):
-        raise UnclearError("a word that may be a command for the pager")
+    if any(word.literal is None or word.literal.startswith("+") or WILD.search(word.literal) for word in words):
+        raise UnclearError("a word that may be a command or a pattern for the pager")
     return tuple(Effect(Does.READS, word, "shows this file") for word in words)
 
 

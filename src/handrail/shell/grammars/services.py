@@ -78,6 +78,12 @@ def kube_resources(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
+def whole_number(text: str) -> tuple[Effect, ...]:
+    if not text.isdecimal():
+        raise UnclearError(f"{text!r} is not a number")
+    return ()
+
+
 # Settings of npm that are no secret: those of registries may hold a password.
 
 NPM_KEYS = frozenset(

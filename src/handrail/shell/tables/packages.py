@@ -102,7 +102,8 @@ COMMANDS: dict[str, Command] = {
         {
             "ls list la ll": NPM_LOCAL._replace(
                 flags="-a --all -l --long -p --parseable --json -g --global --link --package-lock-only",
-                values={"--depth --omit --include -w --workspace": TEXT},
+                values={"--depth": Grammar("services.whole_number")},
+                attached={"--omit --include --workspace": TEXT},  # a separate word that begins with a dash is an option
                 rest=TEXT,
             ),
             "root prefix": NPM_LOCAL._replace(flags="-g --global"),
@@ -111,7 +112,9 @@ COMMANDS: dict[str, Command] = {
             "view info show v outdated search audit ping whoami": always(NETWORK, "asks the registry"),
             "config": Command(
                 subcommands={
-                    "get": NPM_LOCAL._replace(operands=(Grammar("services.npm_key"),)),
+                    "get": NPM_LOCAL._replace(
+                        operands=(Grammar("services.npm_key"),), alone={SECRET: "shows all settings"}
+                    ),
                     "*": always(SECRET, "may show passwords of registries"),
                 }
             ),
