@@ -116,16 +116,16 @@ def test_written_files_are_named(line: str, written: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "outside"),
     [
-        ("du -X /etc/x .", ["/etc/x"]), ("shuf --random-source=/etc/x f", ["/etc/x"]), ("sort --random-source /etc/x f",
-        ["/etc/x"]),
-        ("sed 'r /etc/x' f", ["/etc/x"]), ("sed -n p /etc/x", ["/etc/x"]), ("awk 1 /etc/x", ["/etc/x"]),
-        ("diff --from-file=/etc/x a", ["/etc/x"]), ("diff -X /etc/x a b", ["/etc/x"]), ("ptx -i /etc/x f", ["/etc/x"]),
-        ("file -m /etc/x f", ["/etc/x"]), ("hexdump -f /etc/x f", ["/etc/x"]), ("tree --gitfile /etc/x", ["/etc/x"]),
-        ("xxd /etc/x", ["/etc/x"]), ("tree /etc", ["/etc"]), ("strings /etc/x", ["/etc/x"]), ("date -f /etc/x",
-        ["/etc/x"]),
-        ("find a /etc -exec cat {} +", ["/etc", "/etc/{}"]), ("realpath --relative-to /etc a", ["/etc"]),
-        ("dmesg -F /etc/x", ["/etc/x"]), ("tar tf /etc/x", ["/etc/x"]), ("gzip -dc /etc/x", ["/etc/x"]),
-        ("unzip -l /etc/x", ["/etc/x"]), ("lsof /etc/x", ["/etc/x"]), ("cut -f1 < /etc/x", ["/etc/x"]),
+        ("du -X /home/x/x .", ["/home/x/x"]), ("shuf --random-source=/home/x/x f", ["/home/x/x"]), ("sort --random-source /home/x/x f",
+        ["/home/x/x"]),
+        ("sed 'r /home/x/x' f", ["/home/x/x"]), ("sed -n p /home/x/x", ["/home/x/x"]), ("awk 1 /home/x/x", ["/home/x/x"]),
+        ("diff --from-file=/home/x/x a", ["/home/x/x"]), ("diff -X /home/x/x a b", ["/home/x/x"]), ("ptx -i /home/x/x f", ["/home/x/x"]),
+        ("file -m /home/x/x f", ["/home/x/x"]), ("hexdump -f /home/x/x f", ["/home/x/x"]), ("tree --gitfile /home/x/x", ["/home/x/x"]),
+        ("xxd /home/x/x", ["/home/x/x"]), ("tree /home/x", ["/home/x"]), ("strings /home/x/x", ["/home/x/x"]), ("date -f /home/x/x",
+        ["/home/x/x"]),
+        ("find a /home/x -exec cat {} +", ["/home/x", "/home/x/{}"]), ("realpath --relative-to /home/x a", ["/home/x"]),
+        ("dmesg -F /home/x/x", ["/home/x/x"]), ("tar tf /home/x/x", ["/home/x/x"]), ("gzip -dc /home/x/x", ["/home/x/x"]),
+        ("unzip -l /home/x/x", ["/home/x/x"]), ("lsof /home/x/x", ["/home/x/x"]), ("cut -f1 < /home/x/x", ["/home/x/x"]),
     ],
 )  # fmt: skip
 def test_files_read_by_options_are_named(line: str, outside: list[str]) -> None:

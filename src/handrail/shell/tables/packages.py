@@ -118,7 +118,6 @@ COMMANDS: dict[str, Command] = {
                     "*": always(SECRET, "may show passwords of registries"),
                 }
             ),
-            "run run-script": NPM_LOCAL._replace(rest=PROGRAM),  # alone it lists the scripts
         },
     )._replace(requires=(NPM_CHECK,)),
     "gem": version(
