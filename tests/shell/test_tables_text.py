@@ -116,16 +116,16 @@ def test_written_files_are_named(line: str, written: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "outside"),
     [
-        ("du -X /home/x/x .", ["/home/x/x"]), ("shuf --random-source=/home/x/x f", ["/home/x/x"]), ("sort --random-source /home/x/x f",
-        ["/home/x/x"]),
-        ("sed 'r /home/x/x' f", ["/home/x/x"]), ("sed -n p /home/x/x", ["/home/x/x"]), ("awk 1 /home/x/x", ["/home/x/x"]),
-        ("diff --from-file=/home/x/x a", ["/home/x/x"]), ("diff -X /home/x/x a b", ["/home/x/x"]), ("ptx -i /home/x/x f", ["/home/x/x"]),
-        ("file -m /home/x/x f", ["/home/x/x"]), ("hexdump -f /home/x/x f", ["/home/x/x"]), ("tree --gitfile /home/x/x", ["/home/x/x"]),
-        ("xxd /home/x/x", ["/home/x/x"]), ("tree /home/x", ["/home/x"]), ("strings /home/x/x", ["/home/x/x"]), ("date -f /home/x/x",
-        ["/home/x/x"]),
-        ("find a /home/x -exec cat {} +", ["/home/x", "/home/x/{}"]), ("realpath --relative-to /home/x a", ["/home/x"]),
-        ("dmesg -F /home/x/x", ["/home/x/x"]), ("tar tf /home/x/x", ["/home/x/x"]), ("gzip -dc /home/x/x", ["/home/x/x"]),
-        ("unzip -l /home/x/x", ["/home/x/x"]), ("lsof /home/x/x", ["/home/x/x"]), ("cut -f1 < /home/x/x", ["/home/x/x"]),
+        ("du -X /srv/x .", ["/srv/x"]), ("shuf --random-source=/srv/x f", ["/srv/x"]), ("sort --random-source /srv/x f",
+        ["/srv/x"]),
+        ("sed 'r /srv/x' f", ["/srv/x"]), ("sed -n p /srv/x", ["/srv/x"]), ("awk 1 /srv/x", ["/srv/x"]),
+        ("diff --from-file=/srv/x a", ["/srv/x"]), ("diff -X /srv/x a b", ["/srv/x"]), ("ptx -i /srv/x f", ["/srv/x"]),
+        ("file -m /srv/x f", ["/srv/x"]), ("hexdump -f /srv/x f", ["/srv/x"]), ("tree --gitfile /srv/x", ["/srv/x"]),
+        ("xxd /srv/x", ["/srv/x"]), ("tree /srv", ["/srv"]), ("strings /srv/x", ["/srv/x"]), ("date -f /srv/x",
+        ["/srv/x"]),
+        ("find a /srv -exec cat {} +", ["/srv", "/srv/{}"]), ("realpath --relative-to /srv a", ["/srv"]),
+        ("dmesg -F /srv/x", ["/srv/x"]), ("tar tf /srv/x", ["/srv/x"]), ("gzip -dc /srv/x", ["/srv/x"]),
+        ("unzip -l /srv/x", ["/srv/x"]), ("lsof /srv/x", ["/srv/x"]), ("cut -f1 < /srv/x", ["/srv/x"]),
     ],
 )  # fmt: skip
 def test_files_read_by_options_are_named(line: str, outside: list[str]) -> None:
