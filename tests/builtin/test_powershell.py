@@ -66,11 +66,11 @@ async def test_nothing_is_read_only_and_all_is_asked_about(installed: Path, tmp_
     assert outcome.status is Status.DENIED
 
 
-def test_without_it_a_call_would_say_so(tmp_path: Path) -> None:
+async def test_without_it_a_call_would_say_so(tmp_path: Path) -> None:
     session = Session(tmp_path, {"PATH": "/nowhere"})
 
     with pytest.raises(ToolError, match="pwsh is not installed here"):
-        Pwsh(session.services).prepare("Get-Date", str(session.project), None, inside=False)
+        await Pwsh(session.services).prepare("Get-Date", str(session.project), None, inside=False)
 
 
 @pytest.mark.needs("pwsh")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.forked import program
 
-NOBODY_ASKED = "nobody is here to be asked"
+NOBODY_ASKED = "there is no one to ask"
 
 
 class Place:

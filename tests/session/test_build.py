@@ -136,6 +136,20 @@ async def test_memory_near_a_file_comes_with_the_file_once(folder: Path, env: di
     assert [body.count("Rule of the part.") for body in bodies] == [0, 1, 1]
 
 
+async def test_memory_files_that_the_settings_exclude_are_not_read(folder: Path, env: dict[str, str]) -> None:
+    (folder / "CLAUDE.md").write_text("Rule of the project.")
+    flags = SettingsFlags(settings='{"claudeMdExcludes": ["**/CLAUDE.md"]}')
+    with anyio.fail_after(20):
+        async with ModelServer([Reply((Text("Done."),))], strict=True) as server:
+            agent = open_agent(folder, env, options(server), flags=flags)
+            try:
+                await agent.ask("Go.")
+            finally:
+                await agent.aclose()
+
+    assert "Rule of the project." not in server.requests[0].raw.decode()
+
+
 async def test_what_was_recorded_is_answered_again_without_a_server(
     folder: Path, env: dict[str, str], tmp_path: Path
 ) -> None:

@@ -16,8 +16,9 @@ from pathlib import Path
 # The recorder is what bash calls for a command it cannot find, and it can find none. Names in f fail, others succeed.
 DRIVER = r"""
 command_not_found_handle() {
-  local IFS=$'\1' box_name=$1 box_words=("${@//$'\n'/$'\2'}")  # one line, so that it is written at once
-  printf '%s\n' "$box_line"$'\1'"${box_words[*]}" >&250
+  local IFS=' ' box_name=$1 box_words=("${@//=/=e}")
+  box_words=("${box_words[@]//$'\n'/=n}")  # one line, so that it is written at once
+  printf '%s\n' "$box_line ${box_words[*]// /=s}" >&250
   case $box_name in f*) return 1 ;; esac
 }
 exec 250>>/box/records
@@ -68,6 +69,10 @@ def read_records(raw: bytes, count: int) -> list[list[tuple[str, ...]]]:
     records = raw.decode("utf-8", "surrogateescape").split("\n")
     assert records[-2:] == ["end", ""], f"the box stopped early: {records[-2:]}"
     for record in records[:-2]:
-        line, *argv = record.replace("\2", "\n").split("\1")
-        started[int(line)].append(tuple(argv))
+        line, *argv = record.split(" ")
+        started[int(line)].append(tuple(unescape(word) for word in argv))
     return started
+
+
+def unescape(word: str) -> str:
+    return word.replace("=s", " ").replace("=n", "\n").replace("=e", "=")

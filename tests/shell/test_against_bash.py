@@ -1,13 +1,18 @@
 """The analysis against bash itself: thousands of generated lines, run in a closed box that holds only a recorder."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from handrail.shell import Analysis, analyse
+from handrail.shell import Analysis, CommandVerdict, analyse
 from tests.shell import box
 from tests.shell.generator import Generator
 from tests.shell.oracle import literal, unnamed
 
 pytestmark = [pytest.mark.needs("bwrap")]
+
+SEEDS = Path(__file__).parent / "corpus" / "fuzz.jsonl"
 
 
 def understood(seed: int, count: int, *, plain: bool) -> list[tuple[str, Analysis]]:
@@ -45,6 +50,17 @@ def test_nothing_starts_that_the_analysis_did_not_name(seed: int) -> None:
     for (line, analysis), started in zip(lines, ran.started, strict=True):
         assert unnamed(analysis, started) == [], line
     assert sum(map(len, ran.started)) > len(lines)
+    assert ran.left_behind == ()
+
+
+def test_no_seed_of_the_fuzzer_starts_or_writes_what_was_not_named() -> None:
+    seeds = [json.loads(line) for line in SEEDS.read_text().splitlines()]
+    lines = [(seed, read) for seed in seeds if (read := analyse(seed)).verdict is CommandVerdict.READ_ONLY]
+    ran = box.run([line for line, _ in lines])
+
+    assert len(lines) > len(seeds) / 50
+    for (line, analysis), started in zip(lines, ran.started, strict=True):
+        assert unnamed(analysis, started) == [], line
     assert ran.left_behind == ()
 
 

@@ -102,3 +102,27 @@ def test_every_file_that_bash_matches_is_looked_at(
             looked_at = of_analysis(word, folder)
             opened = {normalize(posixpath.join(folder, each)) for each in found}
             assert looked_at is None or opened <= looked_at, (word, locale, opened - looked_at)
+
+
+MATCHES = [
+    ("\\*", "*", "a"), ("'*'", "*", "a"), ("a\\?", "a?", "ab"), ("\\[a]", "[a]", "a"), ("[[:alpha:]]", "b", "5"),
+    ("[[:upper:]a]", "Z", "z"), ("[^a]", "b", "a"), ("[!a]", "b", "a"), ("[a'-'z]", "-", "b"),
+    ("['^'a]", "^", "b"), ("[]a]", "]", "b"), ("'[d]'/*", "[d]/a", "d/a"), ("[a-e]*", "b5", "5b"), ("?", "é", "ab"),
+    ("*\\**", "a*b", "ab"), ("[\\!a]", "!", "b"),
+]  # fmt: skip
+
+
+@pytest.mark.proves("X12")
+@pytest.mark.parametrize(("word", "matched", "other"), MATCHES)
+def test_a_pattern_means_the_files_that_bash_matches_and_no_others(
+    word: str, matched: str, other: str, locales: Path, tmp_path: Path
+) -> None:
+    for name in (matched, other):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    looked_at = of_analysis(word, str(tmp_path))
+
+    assert of_bash([word], str(tmp_path), "C.UTF-8", locales, True) == [[matched]]
+    assert looked_at is not None
+    assert str(tmp_path / matched) in looked_at
+    assert str(tmp_path / other) not in looked_at

@@ -32,6 +32,8 @@ class ToolServices:
     """Real paths of the folders where the agent may work; the first is the project."""
     state: Path
     """A private folder of this session. The first tool that writes there creates it."""
+    plan: Path | None = None
+    """The plan file; None = `plan.md` in that folder."""
     hidden: Callable[[str], bool] = nothing_hidden
     """Whether a rule forbids reading this real path, so that searches leave it out."""
     delegate: Delegate | None = None
@@ -48,3 +50,8 @@ class ToolServices:
     """The clusters and forges that commands may ask without a question: `cluster:CONTEXT`, `forge:HOST`."""
     sorts_by_name: bool = False
     """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""
+
+    @property
+    def plan_file(self) -> Path:
+        """The one file that may be written in plan mode."""
+        return self.plan or self.state / "plan.md"

@@ -140,12 +140,12 @@ class CarefulGate(WithoutPolicy):
 
 def refuse_unasked(decision: Decision, layer: str) -> Decision:
     """Turn a question that can be put to no one into a refusal."""
-    reason = f"{decision.reason}, and nobody is here to be asked"
+    reason = f"{decision.reason}, and there is no one to ask"
     opinion = Opinion(Strength.NOBODY, Verdict.DENY, layer, reason)
     return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, opinion))
 
 
-TRUSTED = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "nobody objects")
+TRUSTED = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "nothing objects to it")
 READ_ONLY = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
 
 

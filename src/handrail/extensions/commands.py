@@ -7,6 +7,7 @@ The user's command goes before the project's of the same name, so that a reposit
 Of a project, the nearest file counts. Reading a command runs nothing and allows nothing.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -65,6 +66,19 @@ class CommandFile:
             "allowed-tools": list(self.allowed),
             "model": self.model,
             "effort": self.effort,
+        }
+        widening = {name: value for name, value in wanted.items() if value}
+        return widening | self._governed if widening else {}
+
+    @property
+    def _governed(self) -> dict[str, object]:
+        """What decides how the rest is used: where a command is trusted, none of this may change unseen."""
+        digest = hashlib.sha256(self.body.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        wanted: dict[str, object] = {
+            "disallowed-tools": list(self.disallowed),
+            "arguments": list(self.arguments),
+            "shell": self.shell if self.shell != "bash" else "",
+            "text": f"{len(self.body):,} characters, sha256 {digest}",
         }
         return {name: value for name, value in wanted.items() if value}
 

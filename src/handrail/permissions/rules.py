@@ -138,6 +138,7 @@ ALIASES = {
     "KillBash": "TaskStop",
     "LS": "Glob",
     "NotebookRead": "Read",
+    "SlashCommand": "Skill",
 }
 # Rule families: a rule of such a name covers every tool that does this (reads files, changes them, runs, reaches).
 READ, EDIT, BASH, POWERSHELL, WEB_FETCH = FAMILIES = ("Read", "Edit", "Bash", "PowerShell", "WebFetch")
@@ -156,6 +157,7 @@ def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) ->
     plain = text.strip()
     name, bracket, rest = plain.partition("(")
     tool, inside = ALIASES.get(name, name), rest[:-1].strip()
+    inside = inside.removeprefix("/") if name == "SlashCommand" else inside  # it named commands as people type them
     spec = None if inside in ("", "*") else inside
     problem = shape_problem(plain, name, bracket, rest)
     if not problem:

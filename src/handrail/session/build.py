@@ -146,7 +146,8 @@ def _open_parts(base: Foundation) -> Session:
     session_id = transcript.writer.session_id if transcript else spec.transcript.session_id or new_id()
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     call_hooks = CallHooks(hooks)
-    context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
+    excludes, sources = loaded.settings.get("claudeMdExcludes") or (), spec.flags.instruction_sources
+    context = SessionContext(spec.cwd, env, sources, hooks, excludes=excludes) if spec.prompt.context else None
     tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
     facts = model_facts(loaded.settings, env)
 
@@ -170,6 +171,7 @@ def _open_parts(base: Foundation) -> Session:
             classifier=ModelClassifier(model),
             redactor=redactor,
             readable=(results.folder, own_services().state, *filter(None, (hooks.environment.folder,))),
+            plan_file=own_services().plan_file,
             session_id=session_id,
             keep_audit=spec.keep_files,
         )
@@ -192,6 +194,7 @@ def _open_parts(base: Foundation) -> Session:
         compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         can_defer=not spec.interactive,
+        can_ask=host.handler is not None or host.can_use_tool is not None,
     )
     chain = new_chain()
     agents = Subagents(

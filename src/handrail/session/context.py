@@ -21,15 +21,25 @@ MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "loca
 
 
 class SessionContext:
-    """Gathers what stands before the first prompt, and memory files near what was read, of these `sources`."""
+    """Gathers what stands before the first prompt, and memory files near what was read.
 
-    def __init__(self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "Hooks") -> None:
+    Those of these `sources` count, without the files whose paths the globs `excludes` match."""
+
+    def __init__(
+        self,
+        cwd: Path,
+        env: Mapping[str, str],
+        sources: Iterable[str],
+        hooks: "Hooks",
+        *,
+        excludes: Iterable[str] = (),
+    ) -> None:
         self._cwd = cwd
         self._hooks = hooks
         self._probe = GitProbe(cwd, env)
         found = places(cwd, env)
         self._places = found if "user" in sources else found._replace(user=())
-        self._switches = Switches(project="project" in sources)
+        self._switches = Switches(excludes=tuple(excludes), project="project" in sources)
         self._memory = Memory()
 
     def first_attachments(self, run: RunContext) -> Iterable[Attachment]:

@@ -165,7 +165,7 @@ class _Reading:
         if problem:
             self._problem(path, f"was left out: {problem}. Write a list of globs, or take `paths` away.")
         elif len(self._found) >= MAX_FILES:
-            self._problem(path, f"was left out: there are more than {MAX_FILES} memory files.")
+            self._problem(path, f"was left out: more than {MAX_FILES} memory files. Name some in claudeMdExcludes.")
         else:
             self._found.append(MemoryFile(path, body, origin.scope, origin.base, patterns))
             self._imports(path, body, origin, hops)
@@ -175,10 +175,13 @@ class _Reading:
         for name in imports(text):
             target = self._where.home / name[2:] if name.startswith("~/") else path.parent / name
             if hops >= MAX_HOPS:
-                self._problem(path, f"does not import {name!r}: imports go {MAX_HOPS} steps deep at most.")
+                self._problem(
+                    path,
+                    f"does not import {name!r}: only {MAX_HOPS} steps are followed. Import it earlier.",
+                )
             # an at sign before a word that is no file is just a word
             elif self._add(Path(os.path.normpath(target)), origin, hops + 1) == "none" and _is_path(name):
-                self._problem(path, f"imports {name!r}, and there is no such file.")
+                self._problem(path, f"imports {name!r}, and there is no such file. Correct the path after the @.")
 
     def _real(self, path: Path) -> Path | None:
         """Where the file really lies; None if there is none, or links go in a circle."""
@@ -186,9 +189,9 @@ class _Reading:
             return path.resolve(strict=True)
         except (FileNotFoundError, NotADirectoryError):
             if path.is_symlink():
-                self._problem(path, "is a link to nothing.")
+                self._problem(path, "is a link to nothing. Mend the link, or remove it.")
         except (OSError, RuntimeError) as error:
-            self._problem(path, f"cannot be read: {_reason(error)}.")
+            self._problem(path, f"cannot be read: {_reason(error)}. Mend it, or name it in claudeMdExcludes.")
         return None
 
     def _may_read(self, path: Path, real: Path, origin: Origin) -> bool:
@@ -204,7 +207,11 @@ class _Reading:
             self._problems.append(MemoryProblem(path, text, needs_approval=real))
             return False
         if origin.above_project and not _trustworthy(real):
-            self._problem(path, "was not read: it lies above the project, and others than you could have written it.")
+            self._problem(
+                path,
+                "was not read: it lies above the project, and others than you could have written it. "
+                "Make it yours alone (chown, chmod o-w) if it is meant.",
+            )
             return False
         return True
 
@@ -212,19 +219,22 @@ class _Reading:
         try:
             data = _read(real)
         except OSError as error:
-            self._problem(path, f"cannot be read: {_reason(error)}.")
+            self._problem(path, f"cannot be read: {_reason(error)}. Mend it, or name it in claudeMdExcludes.")
             return None
         if data is None:
-            self._problem(path, "was not read: it is not a regular file.")
+            self._problem(
+                path,
+                "was not read: it is not a regular file. Name it in claudeMdExcludes.",
+            )
             return None
         try:
             text = codecs.getincrementaldecoder("utf-8-sig")().decode(data, final=len(data) <= MAX_BYTES)
         except UnicodeDecodeError as error:
-            self._problem(path, f"was not read: it is not UTF-8 text ({error.reason} at byte {error.start}).")
+            self._problem(path, f"was not read: not UTF-8 ({error.reason} at byte {error.start}). Save it as UTF-8.")
             return None
         text = text.replace("\r\n", "\n")
         if "\0" in text:
-            self._problem(path, "was not read: it holds NUL bytes, so it is not text.")
+            self._problem(path, "was not read: it holds NUL bytes, so it is not text. Save it as UTF-8.")
             return None
         if len(text) > MAX_FILE:
             self._problem(

@@ -21,6 +21,7 @@ from handrail.session.background import running_tasks, task_attachments
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
 from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.plan_mode import PlanReminder
 from handrail.session.session_settings import SessionSettings
 from handrail.session.tools import make_catalog
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
@@ -43,6 +44,7 @@ class SharedParts:
     compact: Compact | None
     custom_tools: tuple[AnyTool, ...]
     can_defer: bool = True
+    can_ask: bool = False
 
 
 @record
@@ -71,15 +73,17 @@ class ConversationSpec:
 def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits = NO_LIMITS) -> Conversation:
     """A conversation with its tools and its history, ready for a first prompt."""
     settings, identity, transcript = parts.settings, spec.identity, spec.transcript
+    can_ask = parts.can_ask and identity.is_main
     catalog = make_catalog(
         variables=settings.loaded.env,
         custom=(*parts.custom_tools, *spec.own_tools),
         deferral=spec.deferral,
         denied=spec.denied,
-        planning=lambda: "plan" in (settings.mode, identity.mode),
+        planning=lambda: not can_ask and "plan" in (settings.mode, identity.mode),
         services=spec.services,
         features=parts.features,
         interactive=spec.options.interactive,
+        can_ask=can_ask,
         mcp=spec.mcp_tools,
     )
 
@@ -112,7 +116,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         limits=limits,
         cost=spec.model.cost,
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
-        attach=partial(_attachments, spec, resumed),
+        attach=partial(_attachments, spec, PlanReminder(settings, spec.services) if can_ask else None, resumed),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
         hooks=parts.hooks,
@@ -124,8 +128,10 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
 
 
 def _attachments(
-    spec: ConversationSpec, resumed: bool, outcomes: Sequence[Outcome], run: RunContext
+    spec: ConversationSpec, plan: PlanReminder | None, resumed: bool, outcomes: Sequence[Outcome], run: RunContext
 ) -> Iterable[Attachment]:
     if spec.context is not None:
         yield from spec.context.attachments(outcomes, run)
+    if plan is not None:
+        yield from plan.attachments()
     yield from task_attachments(spec.services, resumed=resumed)

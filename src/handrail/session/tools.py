@@ -32,6 +32,7 @@ def make_catalog(
     planning: Callable[[], bool] = bool,
     features: frozenset[str] = USUAL_FEATURES,
     interactive: bool = False,
+    can_ask: bool = False,
     mcp: tuple[AnyTool, ...] = (),
 ) -> Catalog:
     """The catalog of a run, loaded when its pool is needed; while `planning`, it leaves out what never only reads."""
@@ -42,7 +43,7 @@ def make_catalog(
             entries=entries,
             custom=custom,
             mcp=mcp,
-            environment=Environment(features, variables, interactive=interactive, simple=simple),
+            environment=Environment(features, variables, interactive=interactive, simple=simple, can_ask=can_ask),
             denied=denied,
             deferral=deferral,
             usable=partial(_is_usable, planning),

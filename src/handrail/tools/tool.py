@@ -124,6 +124,10 @@ class Tool(ToolDisplay[In], ABC):
         """Whether the input makes sense here and now; None = it does."""
         return None
 
+    def is_answered(self, args: In) -> bool:
+        """Whether the input holds the person's answers, which a hook may bring in the place of the person."""
+        return False
+
     # What it says of itself
 
     def prompt(self, view: PromptView) -> str:

@@ -182,9 +182,9 @@ DANGEROUS = {
 }  # fmt: skip
 
 
-def test_a_command_that_only_reads_gets_a_clean_environment(tmp_path: Path) -> None:
+async def test_a_command_that_only_reads_gets_a_clean_environment(tmp_path: Path) -> None:
     session = Session(tmp_path, {**DANGEROUS, "PATH": ".::bin:/usr/bin:/bin:", "LANG": "C.UTF-8", "LC_ALL": "C"})
-    found = Shell(session.services).prepare("ls", "/", None, inside=False).command.env
+    found = (await Shell(session.services).prepare("ls", "/", None, inside=False)).command.env
 
     assert set(found) & {*DANGEROUS} == set()
     assert (found["HOME"], found["LANG"], found["LC_ALL"]) == (str(session.home), "C.UTF-8", "C")
@@ -534,3 +534,57 @@ async def test_commands_run_in_the_sandbox_and_its_refusals_are_explained(tmp_pa
     assert "(the sandbox kept it from the file)" in await session.text("echo Permission denied; exit 1")
     await session.bash("cd /")
     assert (box.closed, session.run.cwd) == (3, session.project)
+
+
+class SlowBox(Box):
+    """A sandbox that waits, before and after a command, until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Semaphore(0)
+        self.waits = 0
+        self.went_on: list[bool] = []
+
+    def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
+        self.wait()
+        return super().wrap(argv, cwd)
+
+    def close(self) -> None:
+        self.wait()
+        super().close()
+
+    def wait(self) -> None:
+        self.waits += 1
+        self.went_on.append(self.gate.acquire(timeout=20))
+
+
+async def test_a_sandbox_that_looks_at_many_folders_holds_nothing_else_up(tmp_path: Path) -> None:
+    box = SlowBox()
+    session = Session(tmp_path, sandbox=box)
+
+    answer = asyncio.ensure_future(session.text("echo done"))
+    for step in (1, 2):
+        while box.waits < step and not answer.done():
+            await asyncio.sleep(0)
+        box.gate.release()
+
+    assert await answer == "done"
+    assert box.went_on == [True, True]
+
+
+async def test_a_call_that_ends_while_its_sandbox_is_made_frees_it(tmp_path: Path) -> None:
+    box = SlowBox()
+    session = Session(tmp_path, sandbox=box)
+    answer = asyncio.ensure_future(session.text("echo done"))
+    while not box.waits and not answer.done():
+        await asyncio.sleep(0)
+
+    answer.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answer
+    box.gate.release(2)
+    async with asyncio.timeout(20):
+        while not box.closed:
+            await asyncio.sleep(0)
+
+    assert box.went_on == [True, True]

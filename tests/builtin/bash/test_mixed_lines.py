@@ -110,6 +110,22 @@ async def test_a_rule_for_the_command_covers_ordinary_repositories_only(session:
 
 
 @pytest.mark.proves("X15")
+@pytest.mark.parametrize("helper", HELPERS)
+async def test_a_line_that_runs_other_programs_has_git_judged_without_our_settings(
+    session: Session, helper: str
+) -> None:
+    repository(session)
+    (session.project / "Makefile").write_text("all:\n")
+    ruled = gate(session, "default", "Bash(make *)", "Bash(git status)")
+    assert (await session.bash("make all; git status", ruled)).status is Status.OK
+
+    configure(session, helper)
+
+    assert (await session.bash("make all; git status", ruled)).status is Status.DENIED
+    assert not (session.home / "PWNED").exists()
+
+
+@pytest.mark.proves("X15")
 @pytest.mark.parametrize(
     ("line", "passes"),
     [

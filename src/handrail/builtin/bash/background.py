@@ -24,7 +24,7 @@ async def start_background(
     inside = standing.where is Where.INSIDE
     left_out = [name for name, _ in ctx.decision.left_out] if ctx.decision else []
     folder = str(shell.start_folder(ctx.cwd))
-    prepared = shell.prepare(text, folder, seconds, inside=inside, left_out=left_out)
+    prepared = await shell.prepare(text, folder, seconds, inside=inside, left_out=left_out)
     try:
         return await tasks.start(kind, text, description, prepared.command, prepared.close)
     except OSError as error:

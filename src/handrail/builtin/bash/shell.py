@@ -1,5 +1,6 @@
 """Prepares a command line for the shell: program, folder, environment and sandbox."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from handrail.builtin.bash.environment import (
 from handrail.builtin.bash.left_out import search_functions
 from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
-from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing
+from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, WrappedCommand
 from handrail.processes.spawn import ProcessSpec
 from handrail.records import record
 from handrail.shell.analysis import analyse
@@ -34,6 +35,13 @@ class PreparedCommand:
     command: ProcessSpec
     sandboxed: bool
     close: Callable[[], None]
+
+    async def finish(self) -> None:
+        """Close it; in a thread where all working folders are looked at again."""
+        if self.sandboxed:
+            await asyncio.to_thread(self.close)
+        else:
+            self.close()
 
 
 class Shell:
@@ -64,7 +72,7 @@ class Shell:
         box = self._services.sandbox
         return UNCONFINED if box is None else await box.standing(programs(self.analyse(text)), wants_out=wants_out)
 
-    def prepare(
+    async def prepare(
         self,
         text: str,
         cwd: str,
@@ -85,7 +93,7 @@ class Shell:
         env = self._environment(analysis, with_hook_exports(self._services.env)) | search_functions(left_out)
         fds = () if report is None else (report,)
         command = ProcessSpec(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
-        return wrap_in_sandbox(command, self._services.sandbox if inside else None)
+        return await wrap_in_sandbox(command, self._services.sandbox if inside else None)
 
     def _environment(self, analysis: Analysis, given: Mapping[str, str]) -> dict[str, str]:
         """The clean environment; the user's own for what was approved, also for programs of the project."""
@@ -116,19 +124,29 @@ class Shell:
         return int(value) if value.isdecimal() and int(value) else default
 
 
-def wrap_in_sandbox(command: ProcessSpec, sandbox: Sandbox | None) -> PreparedCommand:
-    """The command in the sandbox, if there is one."""
+async def wrap_in_sandbox(command: ProcessSpec, sandbox: Sandbox | None) -> PreparedCommand:
+    """The command in the sandbox, if there is one; in a thread, because all working folders are looked at."""
     if sandbox is None:
         return PreparedCommand(command, False, lambda: None)
+    work = asyncio.ensure_future(asyncio.to_thread(sandbox.wrap, list(command.argv), command.cwd))
     try:
-        wrapped = sandbox.wrap(list(command.argv), command.cwd)
+        wrapped = await asyncio.shield(work)
     except SandboxError as error:
         raise ToolError(f"Nothing was run. {error}") from error
+    except asyncio.CancelledError:
+        work.add_done_callback(close_unused)
+        raise
     changed: dict[str, str | None] = {**command.env, **wrapped.env}
     env = {name: value for name, value in changed.items() if value is not None}
     fds = (*command.pass_fds, *wrapped.pass_fds)
     confined = replace(command, argv=wrapped.argv, env=env, pass_fds=fds, restrictions=wrapped.restrictions)
     return PreparedCommand(confined, True, wrapped.close)
+
+
+def close_unused(work: asyncio.Future[WrappedCommand]) -> None:
+    """Free what a cancelled call has no use for."""
+    if not work.cancelled() and work.exception() is None:
+        work.result().close()
 
 
 def only_reads(analysis: Analysis) -> bool:

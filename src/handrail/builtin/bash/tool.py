@@ -124,7 +124,7 @@ class Bash(Tool[BashInput]):
         kept = OutputCapture(self._services.state / "output")
         report = _FolderPipe() if self._shell.tells_folder and may_change_folder(analysis) else None
         try:
-            prepared = self._shell.prepare(
+            prepared = await self._shell.prepare(
                 args.command,
                 str(cwd),
                 seconds,
@@ -177,7 +177,7 @@ class Bash(Tool[BashInput]):
             raise
         finally:
             os.close(nothing)
-            prepared.close()
+            await prepared.finish()
 
     def _folder_change(self, before: Path, start: Path, report: str) -> tuple[ContextChange | None, list[str]]:
         """The folder where later calls start, and notices about it."""

@@ -184,7 +184,7 @@ class PolicyGate:
             return Resolution(
                 replace(again, opinions=opinions, reason=f"{again.reason}, whatever was answered"), "rules"
             )
-        if changed is not None and who in AUTOMATIC and needs_person(request, again):
+        if changed is not None and who in AUTOMATIC and needs_person(request, again, answer):
             return Resolution(refuse_unasked(again, NO_ANSWERER), NO_ANSWERER)
         problems = await self.policy.change(answer.updated_permissions)
         said = self._consent(request, who)
