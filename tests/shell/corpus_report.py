@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handrail.shell import CommandVerdict, analyse, reads_outside
-from handrail.shell.tables.versions import NOT_A_SHIM
 
 CORPUS = Path(__file__).parent / "corpus" / "bash.jsonl"
 WORKSPACE, HOME = "/home/dev/proj", "/home/dev"
@@ -35,12 +34,10 @@ def lines() -> list[Line]:
 
 
 def runs_unasked(command: str) -> bool:
-    """Read-only, and every file it reads lies in the workspace. Compilers are shims, as on most machines."""
+    """Read-only, and every file it reads lies in the workspace."""
     analysis = analyse(command)
-    return (
-        analysis.verdict is CommandVerdict.READ_ONLY
-        and NOT_A_SHIM not in analysis.requires
-        and not reads_outside(analysis, cwd=WORKSPACE, roots=(WORKSPACE,), home=HOME)
+    return analysis.verdict is CommandVerdict.READ_ONLY and not reads_outside(
+        analysis, cwd=WORKSPACE, roots=(WORKSPACE,), home=HOME
     )
 
 

@@ -23,8 +23,6 @@ from handrail.tools.permission import Decision, Verdict
 from handrail.tools.request import CallRequest
 from handrail.tools.stub import load_tool
 
-SERVICES = '{"permissions": {"readableServices": ["cluster:staging", "forge:github.com"]}}'
-"""The one setting that lets kubectl, helm and gh ask."""
 LIST = Path(__file__).parent / "corpus" / "everyday.txt"
 READING = "reading"
 FILES = {
@@ -85,13 +83,8 @@ def everyday_lines() -> list[EverydayLine]:
 def make_project(base: Path) -> tuple[Path, dict[str, str]]:
     """A project with a history, files that are ignored and a secret, and the environment of its developer."""
     project, home = base / "project", base / "home"
-    (home / ".kube").mkdir(parents=True)
-    (home / ".kube/config").write_text("apiVersion: v1\ncurrent-context: staging\n")
-    tools = base / "tools"
-    tools.mkdir()
-    for name in ("rustc", "cargo", "go", "terraform"):  # as a distribution installs them
-        (tools / name).symlink_to("/bin/true")
-    places = dict.fromkeys((str(tools), os.path.dirname(shutil.which("git") or ""), "/usr/bin", "/bin"))  # noqa: PTH120
+    home.mkdir(parents=True)
+    places = dict.fromkeys((os.path.dirname(shutil.which("git") or ""), "/usr/bin", "/bin"))  # noqa: PTH120
     env = {"PATH": ":".join(places), "HOME": str(home), "USER": "dev", "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
     for name, text in (FILES | SECRETS).items():
         path = project / name
@@ -112,9 +105,9 @@ def make_project(base: Path) -> tuple[Path, dict[str, str]]:
     return project, env
 
 
-async def judge(project: Path, env: Mapping[str, str], lines: list[EverydayLine], settings: str = "") -> list[Judged]:
+async def judge(project: Path, env: Mapping[str, str], lines: list[EverydayLine]) -> list[Judged]:
     """What a session in the project would decide on each line, by the door of `handrail permissions test`."""
-    async with CallPreview(project, env, settings=settings, trust=True, on_warning=lambda _text: None) as preview:
+    async with CallPreview(project, env, trust=True, on_warning=lambda _text: None) as preview:
         tool = load_tool(preview.loaders["Bash"]())
         found: list[Judged] = []
         for line in lines:
@@ -128,10 +121,10 @@ def share(judged: list[Judged]) -> float:
     return sum(each.unasked for each in judged) / len(judged)
 
 
-def main(settings: str = SERVICES) -> None:
+def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project, env = make_project(Path(os.path.realpath(folder)))
-        judged = asyncio.run(judge(project, env, everyday_lines(), settings))
+        judged = asyncio.run(judge(project, env, everyday_lines()))
     reading = [each for each in judged if each.line.kind == READING]
     wrong = [each for each in judged if each.unasked is not (each.line.kind == READING)]
     for each in wrong:

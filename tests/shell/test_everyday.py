@@ -1,17 +1,52 @@
 """The everyday list: reading runs unasked, everything else is asked about, and so is what only looks like reading."""
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.shell.everyday import READING, SERVICES, EverydayLine, everyday_lines, judge, make_project, share
+from tests.shell.everyday import READING, EverydayLine, everyday_lines, judge, make_project, share
 
 pytestmark = [pytest.mark.anyio, pytest.mark.needs("git")]
 
-READING_FLOOR = 0.93
+READING_FLOOR = 0.83
 NEAR_MISSES = """
+x=-e; grep -r -e API_KEY . $x
+grep -r API_KEY "$PWD"
+git -C src/link/.. status
+cd src/link && git -C .. status
+cd nested/back/.. && git status
+CDPATH=nested cd inner && git status
+grep -R API_KEY .
+grep -r API_KEY . {-n,--}
+x=--; grep -r API_KEY . $x
+for o in -n --; do grep -r API_KEY $o .; done
+POSIXLY_CORRECT=1 grep -r API_KEY .
+unset -f grep; grep -r API_KEY .
+exec grep -r API_KEY .
+mv .env b.txt; grep -r API_KEY .
+wc --files0-from=.env
+tree --fromfile .env
+rg --files --hidden | xargs cat
+ls /etc/passwd | xargs cat
+cd /etc && cat passwd
+env -C /etc cat passwd
+LESSOPEN='|touch x' less a.txt
+LESSSECURE=0 less a.txt
+LESS=-ox less a.txt
+less a.txt; touch x
+PYTHONPATH=src python3 -m json.tool package.json
+PYTHONSAFEPATH= python3 -m json.tool package.json
+python3 -m json.tool package.json; touch x
+python -m json.tool package.json
+python3 -m pip list
+openssl x509 -in file:a.txt -noout
+OPENSSL_CONF=a.txt openssl x509 -in a.txt -noout
+npm ls
+npm config get registry
+go version
+terraform version
+cp a.txt /dev/null
 less '+!touch x' a.txt
 less -o log a.txt
 less *.md
@@ -83,7 +118,7 @@ def project(tmp_path: Path) -> tuple[Path, dict[str, str]]:
 
 
 async def test_reading_lines_run_unasked_and_all_others_are_asked_about(project: tuple[Path, dict[str, str]]) -> None:
-    judged = await judge(*project, everyday_lines(), SERVICES)
+    judged = await judge(*project, everyday_lines())
 
     assert share([each for each in judged if each.line.kind == READING]) >= READING_FLOOR
     assert [each.line.command for each in judged if each.line.kind != READING and each.unasked] == []
@@ -93,25 +128,21 @@ async def test_what_is_nearly_an_everyday_line_is_asked_about(project: tuple[Pat
     folder, env = project
     make_project(folder / "other")
     (folder / "other/project").rename(folder / "nested")
-    judged = await judge(folder, env, [EverydayLine("near miss", "", line) for line in NEAR_MISSES], SERVICES)
+    (folder / "nested/inner").mkdir()
+    for link, target in (("link", "nested/inner"), ("src/link", "../nested/inner"), ("nested/back", "../src")):
+        (folder / link).symlink_to(target)
+    judged = await judge(folder, env, [EverydayLine("near miss", "", line) for line in NEAR_MISSES])
 
     assert [each.line.command for each in judged if each.unasked] == []
 
 
-@pytest.mark.parametrize("line", ["kubectl get pods", "helm list", "gh pr list"])
-async def test_a_service_is_asked_only_if_the_settings_name_it(project: tuple[Path, dict[str, str]], line: str) -> None:
-    lines = [EverydayLine("", "", line)]
-    other = json.dumps({"permissions": {"readableServices": ["cluster:production", "forge:git.example"]}})
-
-    assert [each.unasked for settings in ("", other, SERVICES) for each in await judge(*project, lines, settings)] == [
-        False,
-        False,
-        True,
-    ]
-
-
 @pytest.mark.parametrize(
-    ("line", "name"), [("python3 -m json.tool a.txt", "argparse.py"), ("python3 -m pip list", "pip/__init__.py")]
+    ("line", "name"),
+    [
+        ("python3 -m json.tool a.txt", "argparse.py"),
+        ("python3 -m json.tool a.txt", "json/__init__.py"),
+        ("cd src && python3 -m json.tool x.json", "src/_json.cpython-38-x86_64-linux-gnu.so"),
+    ],
 )
 async def test_a_module_of_the_project_keeps_python_from_running_unasked(
     project: tuple[Path, dict[str, str]], line: str, name: str

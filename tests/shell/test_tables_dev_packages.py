@@ -88,6 +88,7 @@ pip freeze -r /etc/passwd
 pip list --path=/etc
 pip hash x
 pip show "$x"
+python3 -m pip list
 uv pip list
 uv run x
 uv sync
@@ -95,6 +96,15 @@ uv add x
 uv version --bump minor
 uv tree
 npm
+npm ls
+npm ls --depth=0
+npm ls -g --json
+npm ls --depth 0
+npm list react
+npm root -g
+npm prefix
+npm pkg get scripts
+npm explain react
 npm install
 npm i x
 npm ci

@@ -116,7 +116,7 @@ man -P x ls | man --pager=x ls | man --pag=x ls | man -Px ls | man -H ls | man -
 man -T ls
 man -l f | man ./f | man /etc/x | man -t ls | man -C f ls | man -M d ls | man -p x ls | man -u ls | man -c ls
 man $x
-info ls | info --output=f ls | less +x f | less -o x f | most f | mandb | apropos -C f ls
+info ls | info --output=f ls | less +x f | less -o x f | less *.md | more +x f | most f | mandb | apropos -C f ls
 python3 f | python3 -c x | python3 -m x | python3 | python3 -V f | python3 --version -c x | node f | node -e x
 node --require x --version | node -p x | perl -e x | perl -v -e x | ruby -v f | ruby -e x | php -r x | php f | lua f
 java -jar x -version | java Main | java -version Main | gcc f | gcc --version f | gcc @f | make | make -n
@@ -125,7 +125,7 @@ make -v -f x | make --version x=y | openssl enc | openssl | openssl version -eng
 sqlite3 f '.shell x'
 curl http://x | curl -V http://x | curl | wget x | wget -i f | ssh h | ssh -V h | ssh -oProxyCommand=x h | dc
 dc -e '!x'
-dc f | yarn --version | vim f | vim -c x | nano f | ed f
+dc f | go version | cargo --version | rustc --version | yarn --version | vim f | vim -c x | nano f | ed f
 psql -c x
 scp a h: | nc h 1 | dig x | ping h | rm f | cp a b | mv a b | touch f | mkdir d | tee f | dd of=f | mktemp | split f
 csplit f 1
@@ -145,7 +145,7 @@ def test_setting_running_reaching_out_and_unlisted_forms_are_not(line: str) -> N
         ("ps auxe", Does.SECRET), ("printenv", Does.SECRET), ("printenv TOKEN", Does.SECRET),
         ("date -s now", Does.STATE),
         ("date 0101", Does.STATE), ("hostname -F f", Does.STATE), ("ss -D f", Does.WRITES), ("nc h 1", Does.NETWORK),
-        ("rm f", Does.WRITES), ("ldd f", Does.STARTS), ("man -P x ls", Does.STARTS),
+        ("rm f", Does.WRITES), ("ldd f", Does.STARTS), ("man -P x ls", Does.STARTS), ("most f", Does.STARTS),
         ("kill 1", Does.STATE), ("sort --compress-program=x f", Does.STARTS),
         ("journalctl --cursor-file=f", Does.WRITES),
     ],

@@ -116,16 +116,17 @@ def test_written_files_are_named(line: str, written: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "outside"),
     [
-        ("du -X /srv/x .", ["/srv/x"]), ("shuf --random-source=/srv/x f", ["/srv/x"]), ("sort --random-source /srv/x f",
-        ["/srv/x"]),
-        ("sed 'r /srv/x' f", ["/srv/x"]), ("sed -n p /srv/x", ["/srv/x"]), ("awk 1 /srv/x", ["/srv/x"]),
-        ("diff --from-file=/srv/x a", ["/srv/x"]), ("diff -X /srv/x a b", ["/srv/x"]), ("ptx -i /srv/x f", ["/srv/x"]),
-        ("file -m /srv/x f", ["/srv/x"]), ("hexdump -f /srv/x f", ["/srv/x"]), ("tree --gitfile /srv/x", ["/srv/x"]),
-        ("xxd /srv/x", ["/srv/x"]), ("tree /srv", ["/srv"]), ("strings /srv/x", ["/srv/x"]), ("date -f /srv/x",
-        ["/srv/x"]),
-        ("find a /srv -exec cat {} +", ["/srv", "/srv/{}"]), ("realpath --relative-to /srv a", ["/srv"]),
-        ("dmesg -F /srv/x", ["/srv/x"]), ("tar tf /srv/x", ["/srv/x"]), ("gzip -dc /srv/x", ["/srv/x"]),
-        ("unzip -l /srv/x", ["/srv/x"]), ("lsof /srv/x", ["/srv/x"]), ("cut -f1 < /srv/x", ["/srv/x"]),
+        ("du -X /etc/x .", ["/etc/x"]), ("shuf --random-source=/etc/x f", ["/etc/x"]), ("sort --random-source /etc/x f",
+        ["/etc/x"]),
+        ("sed 'r /etc/x' f", ["/etc/x"]), ("sed -n p /etc/x", ["/etc/x"]), ("awk 1 /etc/x", ["/etc/x"]),
+        ("diff --from-file=/etc/x a", ["/etc/x"]), ("diff -X /etc/x a b", ["/etc/x"]), ("ptx -i /etc/x f", ["/etc/x"]),
+        ("file -m /etc/x f", ["/etc/x"]), ("hexdump -f /etc/x f", ["/etc/x"]), ("tree --gitfile /etc/x", ["/etc/x"]),
+        ("xxd /etc/x", ["/etc/x"]), ("tree /srv", ["/srv"]), ("strings /etc/x", ["/etc/x"]), ("date -f /etc/x",
+        ["/etc/x"]),
+        ("find a /srv -exec cat {} +", ["/srv", "/srv/{}"]),
+        ("find a /etc -exec cat {} +", ["/etc/{}"]), ("realpath --relative-to /srv a", ["/srv"]),
+        ("dmesg -F /etc/x", ["/etc/x"]), ("tar tf /etc/x", ["/etc/x"]), ("gzip -dc /etc/x", ["/etc/x"]),
+        ("unzip -l /etc/x", ["/etc/x"]), ("lsof /srv/x", ["/srv/x"]), ("cut -f1 < /etc/x", ["/etc/x"]),
     ],
 )  # fmt: skip
 def test_files_read_by_options_are_named(line: str, outside: list[str]) -> None:

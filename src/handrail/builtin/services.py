@@ -46,8 +46,6 @@ class ToolServices:
     """Whether commands may go on in the background."""
     output_quota: Callable[[], int] = usual_quota
     """How many bytes of output a command may write before it is stopped."""
-    readable_services: Callable[[], tuple[str, ...]] = tuple
-    """The clusters and forges that commands may ask without a question: `cluster:CONTEXT`, `forge:HOST`."""
     sorts_by_name: bool = False
     """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""
 

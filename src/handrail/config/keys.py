@@ -117,11 +117,6 @@ KEYS = (
         ("default", "manual", "plan", "dontAsk"),
     ),
     Key("permissions.additionalDirectories", TEXTS, "More working folders."),
-    Key(
-        "permissions.readableServices",
-        TEXTS,
-        "Services that reading commands may ask: `cluster:CONTEXT` for kubectl and helm, `forge:HOST` for gh and glab.",
-    ),
     Key("permissions.disableBypassPermissionsMode", DISABLE, "No session can enter bypassPermissions.", ALWAYS),
     Key("permissions.disableAutoMode", DISABLE, "No session can enter auto.", ALWAYS),
     Key("allowManagedPermissionRulesOnly", FLAG, "Allow rules and folders count from policy files only.", managed=True),

@@ -338,7 +338,7 @@ def _mode(values: Mapping[str, Any]) -> str:
 def _without_allowing(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The values without what allows calls, for while it is unknown what is forbidden."""
     mode = _mode(values)
-    kept = _without_permissions(values, "allow", "additionalDirectories", "readableServices")
+    kept = _without_permissions(values, "allow", "additionalDirectories")
     if mode and stricter("default", mode):
         kept = _without_permissions(kept, "defaultMode")
     if "sandbox" in kept:

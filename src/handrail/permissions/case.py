@@ -175,11 +175,11 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
     finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
     finite = lookup._replace(beneath=limit_listing(lookup.beneath))
-    named: set[str] = set()
+    leaves_out = analysis.verdict is CommandVerdict.READ_ONLY
     for segment, word, does in reads(analysis):
         access = FileEffect.LOOK if does is Does.LOOKS else FileEffect.READ
         for file in finder.files(segment, word, access, positions[id(segment)]):
-            named |= set(file.place.absolute.split("/")) if file.place is not None and file.secret else set()
+            leaves_out = leaves_out and not file.secret  # what is named is asked about, not left out
             yield file
     for at, segment in enumerate(analysis.segments):
         if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
@@ -188,7 +188,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield from finder.files(segment, word, FileEffect.WRITE, at)
         try:
             yield from implied_accesses(segment, at, partial(finder.places, segment), policy, finite)
-            yield from recursive_reads(segment, at, finder.places, policy, finite, named=named)
+            yield from recursive_reads(segment, at, finder.places, policy, finite, leaves_out=leaves_out)
         except _TooMuchError:
             yield FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
         for effect in segment.effects:

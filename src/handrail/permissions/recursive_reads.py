@@ -5,7 +5,7 @@ Only files that matter are listed: those that need a permission question, and li
 """
 
 import posixpath
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 
 from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
@@ -28,14 +28,14 @@ def recursive_reads(
     policy: Policy,
     lookup: Lookup,
     *,
-    named: Container[str] = (),
+    leaves_out: bool = False,
 ) -> Iterator[FileAccess]:
     """
     The files that one command of a line may read and that need a permission question.
 
-    Those that the line names as well, by these names, are never left out.
+    `leaves_out`: where the command can leave out a secret, it is told to.
     """
-    leaves_out = can_leave_out(segment, policy)
+    leaves_out = leaves_out and can_leave_out(segment, policy)
     for source, word, below in gone_through(segment):
         if below.links and source.entry not in NAMED_ONLY and not lookup.exists(policy.cwd, "/"):
             yield FileAccess(
@@ -46,8 +46,7 @@ def recursive_reads(
             if place is None:
                 continue
             for file in reads_below(place, below, part, policy, lookup):
-                without = leave_out(file, place.real, policy) if leaves_out else file
-                yield file if without.left_out.rstrip("/") in named else without
+                yield leave_out(file, place.real, policy) if leaves_out and not below.links else file
 
 
 def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:

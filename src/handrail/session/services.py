@@ -47,7 +47,6 @@ def tool_services(settings: SessionSettings, session_id: str = "", state: Path |
         sandbox=SessionSandbox(settings, services.state),
         background="background" in features_of(settings.loaded.settings, settings.loaded.env),
         output_quota=partial(_output_quota, settings),
-        readable_services=partial(_readable_services, settings),
     )
 
 
@@ -61,11 +60,3 @@ def _output_quota(settings: SessionSettings) -> int:
     """How many bytes of output a command may write now."""
     quota: int | None = settings.loaded.settings.get("commandOutputQuota")
     return usual_quota() if quota is None else quota
-
-
-def _readable_services(settings: SessionSettings) -> tuple[str, ...]:
-    """The services that commands may ask, from all settings files that may allow it."""
-    loaded = settings.loaded.settings
-    managed_only = bool(loaded.get_managed("allowManagedPermissionRulesOnly"))
-    layers = [layer for layer in loaded.layers if layer.source == "policy" or not managed_only]
-    return tuple(name for layer in layers for name in layer.values.get("permissions", {}).get("readableServices", ()))

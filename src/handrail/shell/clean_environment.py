@@ -19,20 +19,14 @@ SET_FOR_ALL = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "NO_UPDATE_NOTIFIER": "1",
     "npm_config_update_notifier": "false",
-    "GH_NO_UPDATE_NOTIFIER": "1",
-    "LESSSECURE": "1",
-    "PAGERSECURE": "1",
     "HANDRAIL": "1",
 }
 SET_FOR_READING = {
     **SET_FOR_ALL,
     "GIT_OPTIONAL_LOCKS": "0",
     "PYTHONSAFEPATH": "1",  # modules are not looked for in the working folder (Python 3.11)
-    "GOTOOLCHAIN": "local",
-    "npm_config_logs_max": "0",
-    "npm_config_timing": "false",
-    "npm_config_cache": "/dev/null",
-    "CHECKPOINT_DISABLE": "1",  # terraform does not ask for a newer version
+    "LESSSECURE": "1",  # a pager runs no input filter, shell or editor
+    "PAGERSECURE": "1",
 }
 """With the settings of git (GIT_CONFIG_COUNT and the like) that a command requires, which no line may set at all."""
 

@@ -8,7 +8,6 @@ from handrail.errors import UnclearError
 from handrail.shell import grammars, tables
 from handrail.shell.listing import FED, MIXED, PLACE, SEARCHES, fd_finds_all, fill, finds_all, only_files
 from handrail.shell.model import (
-    FREE_TARGETS,
     PLAIN_NAMES,
     WHOLE_NAME,
     Below,
@@ -105,20 +104,11 @@ class EntryReader(OptionReader):
     def mark_folders(self) -> tuple[Effect, ...]:
         """The effects, marked where what is in a folder is read as well."""
         entry = self.entry
-        if self.has_option(entry.lists_with):
-            return tuple(self.as_look(effect) for effect in self.effects)
         if not self.has_option(entry.recurses):
             return tuple(self.effects)
         hidden = not entry.hidden_with or self.has_option(entry.hidden_with)
         below = Below(self.has_option(entry.follows), hidden)
         return tuple(each._replace(below=below) if each.does is Does.READS else each for each in self.effects)
-
-    def as_look(self, effect: Effect) -> Effect:
-        """The effect, where an operand is only looked at."""
-        searched = effect.word in self.operands or (
-            effect.word is not None and effect.word.literal == self.entry.default
-        )
-        return effect._replace(does=Does.LOOKS) if effect.does is Does.READS and searched else effect
 
     def lists_paths(self) -> bool:
         """True if nothing was given that could put other text into the output: a value, or a word the entry names."""
@@ -275,8 +265,6 @@ class EntryReader(OptionReader):
             self.effects += read_program(use, word)
         elif use in CARRIERS:
             self.hand_on(use, [word])
-        elif use is Role.WRITE and word.literal in FREE_TARGETS:
-            return
         elif use is not Role.TEXT or self.loose:
             does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
             if any(piece.kind is PieceKind.INPUT and piece.text != "<name>" for piece in word.pieces):

@@ -16,6 +16,7 @@ def secrets(session: Session) -> None:
     (session.project / "src/app.py").write_text("TOKEN = read()\n")
 
 
+@pytest.mark.proves("X24")
 @pytest.mark.parametrize(
     "line",
     [
@@ -44,6 +45,14 @@ async def test_a_search_shows_everything_but_secrets(session: Session, line: str
         "env grep -r TOKEN .",
         "grep -r TOKEN -- .",
         "cat .env; grep -r x .",
+        "grep -R TOKEN .",
+        "grep -r TOKEN . {-n,--}",
+        "for o in -n --; do grep -r TOKEN $o .; done",
+        "x=-e; grep -r -e TOKEN . $x",
+        "mv .env b.txt; grep -r TOKEN .",
+        "unset -f grep; grep -r TOKEN .",
+        "exec grep -r TOKEN .",
+        "POSIXLY_CORRECT=1 grep -r TOKEN .",
     ],
 )
 async def test_a_secret_that_is_named_or_cannot_be_left_out_is_asked_about(session: Session, line: str) -> None:

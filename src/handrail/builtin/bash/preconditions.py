@@ -8,22 +8,14 @@ the folders or the search path. A precondition that is unknown here does not hol
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
-from handrail.builtin.bash.git_repositories import FOR_CHECKS, GIT_SECONDS, MAX_BYTES, RepositoryCheck
-from handrail.builtin.bash.program_conditions import (
-    cluster_problem,
-    forge_problem,
-    module_problem,
-    repositories_named,
-    shim_problem,
-)
+from handrail.builtin.bash.git_repositories import FOR_CHECKS, RepositoryCheck
+from handrail.builtin.bash.python_modules import module_problem
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
-from handrail.files.search_path import path_outside
-from handrail.processes.run import run
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import paths
 from handrail.shell.listing import origin
@@ -39,26 +31,15 @@ BY_ENVIRONMENT = {
     "man-pager": (),
     "pip-version-check": (),
     "npm-update-check": (),
-    "plain-pager": ("LESSOPEN", "LESSKEY", "LESSKEYIN", "LESSKEY_CONTENT", "LESS", "MORE"),
     "container-daemon": ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINER_CONNECTION"),
 }
 """Met by the clean environment, and by the user's own if none of these variables is set in it."""
+MODULES = "python-modules"
 BY_CLEAN_ENVIRONMENT = {
-    "npm-log": "npm would write its log",
-    "go-toolchain": "go may fetch the version that the project names",
+    "plain-pager": "the pager may start other programs",
+    MODULES: "Python may load other modules",
 }
 """Met by the clean environment only."""
-CHOOSE_SERVICE = (
-    "KUBECONFIG",
-    "HELM_KUBECONTEXT",
-    "HELM_KUBEAPISERVER",
-    "GH_HOST",
-    "GH_REPO",
-    "GITLAB_HOST",
-    "GL_HOST",
-)
-"""Variables that choose another cluster or forge; the clean environment is without them."""
-PROGRAM_CONDITIONS = frozenset(("no-shim", "python-modules", "kube-cluster", "forge"))
 BY_DECISION = LINKS_INSIDE.name
 """Checked with every permission decision, for all files that the command walks through."""
 MAX_NAMES = 20_000
@@ -107,8 +88,7 @@ class Preconditions:
             for need in segment.requires:
                 problems += await self._problems(need, segment, cwd, given, clean=analysis.runs_clean)
             found += [Unmet(part, problem) for problem in problems]
-            for folder in segment.cwds if any(need.of_git for need in segment.requires) else ():
-                where = folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
+            for where in folders(segment, cwd) if any(need.of_git for need in segment.requires) else ():
                 if (where, needs) not in repositories:
                     strict = not analysis.runs_clean
                     repositories[where, needs] = await self._repository(where, cwd, needs, strict=strict)
@@ -124,48 +104,12 @@ class Preconditions:
         if need.name in BY_ENVIRONMENT:
             wrong = [name for name in BY_ENVIRONMENT[need.name] if name in given and not clean]
             return [f"{name} is set, and the line does more than read" for name in wrong]
-        if need.name in BY_CLEAN_ENVIRONMENT:
-            return [] if clean else [f"{BY_CLEAN_ENVIRONMENT[need.name]}, since the line does more than read"]
-        if need.name in PROGRAM_CONDITIONS:
-            return [problem async for problem in self._program_problems(need, segment, cwd, given)]
-        return [] if need.name == BY_DECISION or need.of_git else [need.check]
-
-    async def _program_problems(
-        self, need: Requirement, segment: Segment, cwd: str, given: Mapping[str, str]
-    ) -> AsyncIterator[str]:
-        """Why a program is not what it seems, or asks a service that the user has not named."""
-        services = self._services
-        path = path_outside(given.get("PATH", ""), project_folders(services.working_dirs(), services.home))
-        folders = [None if folder is None else os.path.join(cwd, folder) for folder in segment.cwds]  # noqa: PTH118
-        allowed = services.readable_services()
-        if need.name == "no-shim" and (problem := shim_problem(segment.name, path)):
-            yield problem
-        if need.name == "python-modules":
-            for folder in folders:
-                if problem := "its folder is not known" if folder is None else module_problem(folder):
-                    yield problem
-        if need.name in ("kube-cluster", "forge") and (wrong := [name for name in CHOOSE_SERVICE if name in given]):
-            yield f"{wrong[0]} is set, so it is not known which service it would ask"
-        elif need.name == "kube-cluster" and (problem := cluster_problem(segment, services.home, allowed)):
-            yield problem
-        elif need.name == "forge":
-            for folder in folders:
-                problem = (
-                    forge_problem(segment, await self._remotes(folder), allowed)
-                    if folder
-                    else "its folder is not known"
-                )
-                if problem:
-                    yield problem
-
-    async def _remotes(self, folder: str) -> list[str]:
-        """The addresses of the remote repositories that a folder's repository names."""
-        listing = ""
-        for words in (("remote", "-v"), ("config", "--get-regexp", r"^remote\..*\.gh-resolved$")):
-            env = self._check_environment(())
-            ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
-            listing += os.fsdecode(ended.stdout)
-        return list(repositories_named(listing))
+        if need.name in BY_CLEAN_ENVIRONMENT and not clean:
+            return [f"{BY_CLEAN_ENVIRONMENT[need.name]}, since the line does more than read"]
+        if need.name == MODULES:
+            return await asyncio.to_thread(module_problems, segment, cwd)
+        known = need.name == BY_DECISION or need.of_git or need.name in BY_CLEAN_ENVIRONMENT
+        return [] if known else [need.check]
 
     def _own_programs(self, segment: Segment, given: Mapping[str, str], *, clean: bool) -> list[str]:
         """Names a program that the search path finds in the project, unless the user works in the home folder."""
@@ -180,14 +124,36 @@ class Preconditions:
     ) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        roots = self._services.working_dirs()
-        return await RepositoryCheck(roots, self._check_environment(needs), needs, strict=strict).problems(folder, here)
-
-    def _check_environment(self, needs: tuple[Requirement, ...]) -> dict[str, str]:
-        """The environment of a git that is asked about a repository."""
         given, roots = with_hook_exports(self._services.env), self._services.working_dirs()
         wanted = dict.fromkeys((*needs, *FOR_CHECKS))
-        return {**clean_environment(given, wanted, project_folders(roots, self._services.home)), "LC_ALL": "C"}
+        env = {**clean_environment(given, wanted, project_folders(roots, self._services.home)), "LC_ALL": "C"}
+        return await RepositoryCheck(roots, env, needs, strict=strict).problems(folder, here)
+
+
+def folders(segment: Segment, cwd: str) -> dict[str | None, None]:
+    """The folders that a command may run in; None = it is not known which."""
+    found = (None if folder is None else plain_folder(os.path.join(cwd, folder)) for folder in segment.cwds)  # noqa: PTH118
+    return dict.fromkeys(found)
+
+
+def plain_folder(path: str) -> str | None:
+    """The path without `..`; None if one stands behind a link: `cd` takes it from the path, git -C from the link."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part != "..":
+            parts.append(part)
+        elif os.path.islink("/".join(parts)):  # noqa: PTH114
+            return None
+        else:
+            del parts[-1:]
+    return "/".join(parts) or "/"
+
+
+def module_problems(segment: Segment, cwd: str) -> list[str]:
+    """Why Python may run a file of the folders that it may start in."""
+    places = folders(segment, cwd)
+    found = ["its folder is not known" if folder is None else module_problem(folder) for folder in places]
+    return [problem for problem in found if problem]
 
 
 def reading(analysis: Analysis) -> list[tuple[int, Segment]]:

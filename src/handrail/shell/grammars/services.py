@@ -3,7 +3,7 @@
 import re
 
 from handrail.errors import UnclearError
-from handrail.shell.model import Does, Effect, Word, literal_word
+from handrail.shell.model import Does, Effect, Word
 
 # Formats of `docker inspect` (Go templates): fields of a closed list, and loops over them.
 #
@@ -76,24 +76,6 @@ def kube_resources(words: tuple[Word, ...]) -> tuple[Effect, ...]:
         if any(name in kind for kind in kinds for name in SECRETS):
             effects.append(Effect(Does.SECRET, word, "shows secrets of the cluster"))
     return tuple(effects)
-
-
-def whole_number(text: str) -> tuple[Effect, ...]:
-    if not text.isdecimal():
-        raise UnclearError(f"{text!r} is not a number")
-    return ()
-
-
-# Settings of npm that are no secret: those of registries may hold a password.
-
-NPM_KEYS = frozenset(
-    "registry prefix globalconfig userconfig init-license init-author-name node-version save-exact save-prefix "
-    "engine-strict legacy-peer-deps package-lock workspaces fund audit loglevel tag".split()
-)
-
-
-def npm_key(text: str) -> tuple[Effect, ...]:
-    return () if text in NPM_KEYS else (Effect(Does.SECRET, literal_word(text), "may be a password"),)
 
 
 # What gh and glab are asked for: a number, a name, OWNER/REPO, or an address on the two public forges.

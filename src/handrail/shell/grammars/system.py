@@ -82,7 +82,7 @@ def lsof(words: tuple[Word, ...]) -> tuple[Effect, ...]:
             if word.may_be_option or word.prefix.startswith("+"):
                 raise UnclearError(f"{word} could become an option", word.start, word.end, "lsof")
             effects.append(Effect(Does.LOOKS, word, "lists who has this open"))
-        elif text in FOLDERS and left and left[0].single:
+        elif text in FOLDERS and left and left[0].single and ":" not in str(left[0]):
             effects.append(Effect(Does.LOOKS, left.pop(0), "lists who has files in it open"))
         else:
             option(text, left)
@@ -185,21 +185,7 @@ def version_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     return ()
 
 
-# Names of settings that `go env` prints. For those of C it would start the compiler.
-
-GO_VARIABLES = frozenset(
-    "GOPATH GOROOT GOBIN GOMOD GOWORK GOOS GOARCH GOCACHE GOMODCACHE GOVERSION GO111MODULE GOTOOLDIR GOEXE GOHOSTOS "
-    "GOHOSTARCH CGO_ENABLED".split()
-)
-
-
-def go_variables(words: tuple[Word, ...]) -> tuple[Effect, ...]:
-    if not words or not all(word.literal in GO_VARIABLES for word in words):
-        raise UnclearError("settings of go that may be secret or need a compiler")
-    return ()
-
-
-# Words of `openssl x509` (OpenSSL 3.0, openssl-x509(1)) that only show a certificate.
+# Words of `openssl x509` (OpenSSL 3.0, openssl-x509(1)) that only show a certificate. With a colon it is an address.
 
 CERTIFICATE_PARTS = frozenset(
     "-noout -text -subject -issuer -dates -startdate -enddate -serial -fingerprint -sha256 -sha1 -pubkey -email "
@@ -211,7 +197,7 @@ def certificate(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     left, effects = list(words), list[Effect]()
     while left:
         word = left.pop(0)
-        if word.literal == "-in" and left and left[0].single:
+        if word.literal == "-in" and left and left[0].single and ":" not in str(left[0]):
             effects.append(Effect(Does.READS, left.pop(0), "shows this certificate"))
         elif word.literal not in CERTIFICATE_PARTS:
             raise UnclearError(f"{word} of openssl x509 is not read", word.start, word.end)

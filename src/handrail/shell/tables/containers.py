@@ -134,9 +134,9 @@ GET = with_output(
 CONFIG = {
     "view": with_output(kube("--flatten --minify")),
     "get-contexts": with_output(kube("--no-headers", rest=TEXT)),
-    "current-context": kube()._replace(requires=()),
-    "get-clusters": kube()._replace(requires=()),
-    "get-users": kube()._replace(requires=()),
+    "current-context": kube(),
+    "get-clusters": kube(),
+    "get-users": kube(),
 }
 TOP = kube("-A --all-namespaces --containers --no-headers --sum --show-capacity", "-l --selector --sort-by", rest=TEXT)
 ROLLOUT = {
@@ -205,7 +205,7 @@ COMMANDS: dict[str, Command] = {
                 "-f --filter -m --max --offset -o --output -l --selector",
             ),
             "history": helm("", "--max -o --output", rest=TEXT),
-            "version": helm("--short --client", "--template")._replace(requires=()),  # its own
+            "version": helm("--short --client", "--template"),
             "repo": Command(subcommands={"list": helm("", "-o --output")}),
             "plugin": Command(subcommands={"list": helm()}),
             "search": Command(

@@ -101,7 +101,6 @@ class Command(NamedTuple):
     passes_with: str = ""  # with no files and only these options it prints lines of its input unchanged (grep, head)
     reads_nul_names: str = ""  # for FED_COMMAND: options with which only NUL ends a word (xargs -0)
     recurses: str = ""  # options with which all files below its folders are read (grep -r); "*" is always
-    lists_with: str = ""  # options with which it only names the files below its folders (rg --files)
     follows: str = ""  # options with which it then follows the links in them; "*" is always
     moves_files: str = ""  # options with which its sources are gone afterwards (zip -m); "*" is always
     clears: str = ""  # options with which it empties the folder it writes to (rsync --delete)

@@ -27,8 +27,8 @@ FAMILIES: dict[str, str] = {
     "tput getent",
     "manuals": "man apropos whatis help info which type whereis mandb less more most pg",
     "packages": "pip pip3 uv pipx npm gem conda apt apt-cache apt-get apt-mark dpkg dpkg-query rpm pacman brew snap "
-    "rustup rustdoc gofmt yarn pnpm corepack npx pnpx bunx mvn gradle sbt bundle bundler composer poetry pdm hatch "
-    "pipenv",
+    "cargo rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx mvn gradle sbt bundle bundler composer "
+    "poetry pdm hatch pipenv",
     "processes": "ps top pgrep pidof pstree lsof free vmstat iostat kill pkill killall",
     "search": "zgrep zegrep zfgrep grep egrep fgrep find rg fd fdfind ag ack",
     "streams": "sed awk gawk mawk nawk original-awk",
@@ -37,7 +37,7 @@ FAMILIES: dict[str, str] = {
     "luajit tmux cmake ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff black mypy "
     "autoconf automake ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort "
     "pyright aws pre-commit virtualenv gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe "
-    "ocaml openssl terraform rustc cargo go",
+    "ocaml openssl",
     "viewers": "column iconv rev tree file hexdump hd xxd strings nm objdump readelf size ldd",
     "wrappers": "sh bash dash rbash timeout nice stdbuf ionice command builtin exec env xargs ash zsh ksh mksh fish "
     "eval trap mapfile readarray jobs nohup sudo doas pkexec su runuser setpriv chroot unshare nsenter setsid chrt "

@@ -6,18 +6,7 @@ either before they look at their arguments: they are listed with that effect and
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import (
-    LOOK,
-    NETWORK,
-    PROGRAM,
-    READ,
-    SECRET,
-    TEXT,
-    Command,
-    Grammar,
-    always,
-    version,
-)
+from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, SECRET, STATE, TEXT, Command, always, version
 
 SOURCES = {
     "pip 23.2, pip COMMAND --help": "pip pip3",
@@ -42,9 +31,6 @@ NPM_CHECK = Requirement(
     "npm-update-check", "npm does not look for a newer version of itself", ("--no-update-notifier",)
 )
 
-# By itself npm writes a log of every command, and removes older ones.
-NPM_LOCAL = Command(requires=(Requirement("npm-log", "npm writes no log"),))
-
 PIP_FLAGS = "-v --verbose -q --quiet --no-color --disable-pip-version-check --isolated --no-input --require-virtualenv"
 PIP_LOCAL = "-l --local --user --exclude-editable"
 
@@ -62,27 +48,6 @@ APT_COMMON = {
     "showsrc": APT_SHOW,
 }
 
-PIP = Command(
-    # Not --python, which starts another interpreter, nor config and debug, which show addresses with passwords.
-    flags=f"{PIP_FLAGS} -V --version",
-    only_with="-V --version",
-    requires=(PIP_CHECK,),
-    subcommands={
-        "list": Command(
-            flags=f"{PIP_FLAGS} {PIP_LOCAL} -e --editable --include-editable --not-required --pre",
-            values={"--format --exclude": TEXT, "--path": READ},
-            never={"-o --outdated -u --uptodate": "asks the package index"},
-        ),
-        "show": Command(flags=f"{PIP_FLAGS} -f --files", rest=TEXT),
-        "freeze": Command(
-            flags=f"{PIP_FLAGS} {PIP_LOCAL} --all", values={"--exclude": TEXT, "--path -r --requirement": READ}
-        ),
-        "check": Command(flags=PIP_FLAGS),
-        "inspect": Command(flags=f"{PIP_FLAGS} --local --user", values={"--path": READ}),
-        "cache": Command(subcommands={"dir": Command(), "info": Command(), "list": Command(rest=TEXT)}),
-    },
-)
-
 DPKG_FLAGS = "-s --status -p --print-avail -L --listfiles -l --list -S --search --version --help --no-pager"
 
 
@@ -90,7 +55,26 @@ DPKG_FLAGS = "-s --status -p --print-avail -L --listfiles -l --list -S --search 
 SHIM = always(PROGRAM, "may fetch or change its own version, or run what the project names, before anything else")
 
 COMMANDS: dict[str, Command] = {
-    "pip pip3": PIP,
+    "pip pip3": Command(
+        # Not --python, which starts another interpreter, nor config and debug, which show addresses with passwords.
+        flags=f"{PIP_FLAGS} -V --version",
+        only_with="-V --version",
+        requires=(PIP_CHECK,),
+        subcommands={
+            "list": Command(
+                flags=f"{PIP_FLAGS} {PIP_LOCAL} -e --editable --include-editable --not-required --pre",
+                values={"--format --exclude": TEXT, "--path": READ},
+                never={"-o --outdated -u --uptodate": "asks the package index"},
+            ),
+            "show": Command(flags=f"{PIP_FLAGS} -f --files", rest=TEXT),
+            "freeze": Command(
+                flags=f"{PIP_FLAGS} {PIP_LOCAL} --all", values={"--exclude": TEXT, "--path -r --requirement": READ}
+            ),
+            "check": Command(flags=PIP_FLAGS),
+            "inspect": Command(flags=f"{PIP_FLAGS} --local --user", values={"--path": READ}),
+            "cache": Command(subcommands={"dir": Command(), "info": Command(), "list": Command(rest=TEXT)}),
+        },
+    ),
     # Almost every command starts the interpreter of the project to ask for its version.
     "uv": version(
         "-V --version",
@@ -100,24 +84,9 @@ COMMANDS: dict[str, Command] = {
     "npm": version(
         "-v --version",
         {
-            "ls list la ll": NPM_LOCAL._replace(
-                flags="-a --all -l --long -p --parseable --json -g --global --link --package-lock-only",
-                values={"--depth": Grammar("services.whole_number")},
-                attached={"--omit --include --workspace": TEXT},  # a separate word that begins with a dash is an option
-                rest=TEXT,
-            ),
-            "root prefix": NPM_LOCAL._replace(flags="-g --global"),
-            "explain why query": NPM_LOCAL._replace(flags="--json", rest=TEXT),
-            "pkg": Command(subcommands={"get": NPM_LOCAL._replace(rest=TEXT)}),
+            "ls list la ll root prefix explain why query pkg": always(STATE, "writes a log, and removes older ones"),
             "view info show v outdated search audit ping whoami": always(NETWORK, "asks the registry"),
-            "config": Command(
-                subcommands={
-                    "get": NPM_LOCAL._replace(
-                        operands=(Grammar("services.npm_key"),), alone={SECRET: "shows all settings"}
-                    ),
-                    "*": always(SECRET, "may show passwords of registries"),
-                }
-            ),
+            "config": always(SECRET, "may show passwords of registries"),
         },
     )._replace(requires=(NPM_CHECK,)),
     "gem": version(
@@ -202,7 +171,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "snap": version("--version", {"list": Command(flags="--all", rest=TEXT), "version": Command()}),
     # rustup and go choose and fetch toolchains, package.json names the version of its manager.
-    "rustup rustdoc gofmt yarn pnpm corepack npx pnpx bunx": SHIM,
+    "cargo rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx": SHIM,
     # .mvn, gradle.properties and .sbtopts name code for the start.
     "mvn gradle sbt": SHIM,
     # A Gemfile is a program, plugins of composer are loaded, and the others start the environment's interpreter.

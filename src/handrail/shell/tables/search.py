@@ -94,7 +94,6 @@ COMMANDS: dict[str, Command] = {
             "--hyperlink-format": "may start the program for the host's name",
         },
         recurses="*",
-        lists_with="--files --type-list",
         follows="-L --follow",
         hidden_with="-. --hidden -u --unrestricted",
         operands=(Unless(TEXT, "-e --regexp -f --file --files --type-list"),),

@@ -1,16 +1,16 @@
 """
 Interpreters, compilers and tools that are read-only only when asked for their version.
 
-Not here: what may download or switch versions first (rustup, yarn), what loads code of the project
+Not here: what may download or switch versions first (go, cargo, rustc, rustup, yarn), what loads code of the project
 before it answers (pytest, mvn, gradle), what starts a server (bazel), and ansible, which runs the cowpath of
 ./ansible.cfg.
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import PROGRAM, READ, TEXT, WRITE, Command, version
-from handrail.shell.tables.packages import PIP, SHIM
+from handrail.shell.tables.format import READ, TEXT, WRITE, Command, version
 
-PYTHONS = " ".join(("python python2 python3", *(f"python3.{minor}" for minor in range(8, 16)), "pypy3"))
+PYTHON_3 = " ".join(("python3", *(f"python3.{minor}" for minor in range(8, 16))))
+PYTHONS = f"python python2 pypy3 {PYTHON_3}"
 
 SOURCES = {
     "CPython 3.13": PYTHONS,
@@ -25,9 +25,6 @@ SOURCES = {
     "the manual page or --help of each": "*",
 }
 
-NOT_A_SHIM = Requirement("no-shim", "the program is the tool itself, not one that chooses or fetches a version of it")
-TOOLCHAIN = Requirement("go-toolchain", "go does not fetch the version that the project names")
-GO = (NOT_A_SHIM, TOOLCHAIN)
 ONE_VERSION = Command(plain=True, expression="system.version_words")
 OWN_MODULES = Requirement("python-modules", "no file in the folder takes the place of a module of Python")
 JSON_TOOL = Command(
@@ -35,11 +32,12 @@ JSON_TOOL = Command(
     values={"--indent": TEXT},
     operands=(READ, WRITE),
 )
-PYTHON = Command(
+PYTHON = version("-V --version -h --help")
+WITH_MODULES = Command(
     plain=True,
     subcommands={
-        "*": version("-V --version -h --help"),
-        "-m": Command(subcommands={"json.tool": JSON_TOOL, "pip": PIP}, requires=(OWN_MODULES,)),
+        "*": PYTHON,
+        "-m": Command(plain=True, subcommands={"json.tool": JSON_TOOL}, requires=(OWN_MODULES,)),
     },
 )
 
@@ -59,7 +57,8 @@ PRINTS_AND_STOPS = {
 }
 
 COMMANDS: dict[str, Command] = {
-    PYTHONS: PYTHON,
+    PYTHON_3: WITH_MODULES,
+    "python python2 pypy3": PYTHON,
     **{name: version(options) for options, names in PRINTS_AND_STOPS.items() for name in names.split()},
     "gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml": ONE_VERSION,
     "openssl": Command(
@@ -67,18 +66,5 @@ COMMANDS: dict[str, Command] = {
             "version": Command(flags="-a -v -b -o -f -p -d -e -m -r -c"),
             "x509": Command(plain=True, expression="system.certificate"),
         }
-    ),
-    "terraform": Command(
-        plain=True,
-        subcommands={"*": ONE_VERSION._replace(requires=(NOT_A_SHIM,)), "version": Command(requires=(NOT_A_SHIM,))},
-    ),
-    "rustc cargo": version("-V --version")._replace(requires=(NOT_A_SHIM,), rest=PROGRAM),
-    "go": Command(
-        plain=True,
-        subcommands={
-            "version": Command(requires=GO),
-            "env": Command(plain=True, expression="system.go_variables", requires=GO),
-            "*": SHIM,
-        },
     ),
 }
