@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from functools import partial
@@ -18,9 +19,9 @@ from handrail.config.places import places_for
 from handrail.config.trust import TrustStore
 from handrail.conversation.plain import UNSAFE, plain_json, without_steering
 from handrail.errors import HandrailError
+from handrail.session.agent_definitions import find_agents, is_trusted_agent
 from handrail.session.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
-from handrail.session.subagents import find_agents, is_trusted_agent
 from handrail.testing import call_sync
 
 STEERING = "\x9b31m\u202eevil\u2066\x85\x7f"
@@ -95,9 +96,9 @@ def test_an_agent_file_replaces_a_built_in_agent_only_once_it_is_trusted(name: s
 def test_json_never_steers_a_terminal_and_means_the_same(value: object) -> None:
     written = plain_json(value)
 
-    assert not UNSAFE.search(written)
+    assert not re.search(UNSAFE, written)
     assert json.loads(written) == json.loads(json.dumps(value).encode("utf-8", "replace"))
-    assert not UNSAFE.search(without_steering(str(value)))
+    assert not re.search(UNSAFE, without_steering(str(value)))
 
 
 @pytest.mark.proves("X23")
@@ -121,7 +122,7 @@ def test_no_steering_character_reaches_a_terminal_in_any_format(form: list[str],
     os.close(ours)
 
     assert b"evil" in shown
-    assert not UNSAFE.search(shown.decode())
+    assert not re.search(UNSAFE, shown.decode())
 
 
 # The state folder

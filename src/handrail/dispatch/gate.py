@@ -5,9 +5,10 @@ The hooks and the gate that decide on a call, as Protocols, and a gate that need
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from handrail.conversation.blocks import Json
+from handrail.dispatch.held_places import HeldPlaces
 from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.records import record
 from handrail.tools.context import RunContext
@@ -166,6 +167,13 @@ def tool_opinion(verdict: Verdict, reason: str) -> Opinion:
     return Opinion(TOOL_STRENGTH[verdict], verdict, "tool", reason)
 
 
+@runtime_checkable
+class RecordingGate(Protocol):
+    """A gate that keeps records of what it decides."""
+
+    def close(self) -> None: ...
+
+
 class Rails:
     """The gate that decides and the hooks around calls (None = there are none, at no cost)."""
 
@@ -173,6 +181,8 @@ class Rails:
         """A function in the place of a gate opens it when the first call needs it."""
         self._gate = gate
         self.hooks = hooks
+        self.places = HeldPlaces()
+        """What the running calls of all agents under these rails hold."""
 
     @cached_property
     def gate(self) -> Gate:
@@ -182,3 +192,9 @@ class Rails:
     def snapshot(self, run: RunContext) -> PermissionSnapshot:
         """The policy in force for the calls of a run."""
         return self.gate.snapshot(run)
+
+    def close(self) -> None:
+        """Let the gate finish its records, if it was opened and keeps any."""
+        gate = self.__dict__.get("gate")
+        if isinstance(gate, RecordingGate):
+            gate.close()

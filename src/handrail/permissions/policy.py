@@ -116,7 +116,9 @@ class Policy:
 
     def with_kept(self, folders: Iterable[str]) -> "Policy":
         """These folders of the session's own files."""
-        return _build_index(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+        kept = tuple(dict.fromkeys(folders))
+        readable = self.prefixes + _beginnings(kept)
+        return replace(self, kept=kept, read_prefixes=readable, version=self.version + 1)
 
     def with_plan_file(self, path: str, *, can_ask: bool) -> "Policy":
         """The file that may be written in plan mode, and whether there is a person to ask about anything else."""

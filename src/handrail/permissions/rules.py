@@ -213,7 +213,7 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
 def path_problem(spec: str) -> str:
     if spec.startswith("!"):
         return "a pattern cannot be negated with !; write a separate rule for the exception"
-    if re.match(r"~[^/]", spec):
+    if spec[:1] == "~" and spec[1:2] not in ("", "/"):
         return "the home folder of another user is not looked up; write its path: //home/name/**"
     if "\0" in spec:
         return "a path cannot hold a NUL character; remove it"

@@ -9,8 +9,9 @@ import codecs
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from handrail.extensions.places import has_secret_name, repository_of
 from handrail.loop.memory import (
@@ -27,6 +28,7 @@ from handrail.loop.memory import (
     split_front_matter,
     within,
 )
+from handrail.records import record
 
 PROJECT_NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
 ORDINARY_NAMES = frozenset(("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md"))
@@ -38,7 +40,8 @@ MAX_BYTES = 4 * MAX_FILE
 POLICY_FOLDERS = (Path("/etc/handrail"), Path("/etc/claude-code"))
 
 
-class Places(NamedTuple):
+@record
+class Places:
     """Where to look. `tree` is the root of the repository, or the working folder if there is none."""
 
     cwd: Path
@@ -56,7 +59,8 @@ def places(cwd: Path, env: Mapping[str, str]) -> Places:
     return Places(cwd, repository_of(cwd) or cwd, home, (config, claude))
 
 
-class Switches(NamedTuple):
+@record
+class Switches:
     """`approved` are real paths that project files may reach, `excludes` globs; without `project` none is read."""
 
     approved: frozenset[Path] = frozenset()
@@ -92,7 +96,8 @@ def read_memory_near(path: Path, where: Places, known: Memory, switches: Switche
     return reading.result(touched=path)
 
 
-class Origin(NamedTuple):
+@record
+class Origin:
     """Who wrote a file. `border` is the folder that it and its imports must lie in (None = anywhere)."""
 
     scope: Scope
@@ -119,7 +124,7 @@ class _Reading:
         above = not folder.is_relative_to(self._where.tree)
         origin = Origin("project", folder, folder if above else self._where.tree, above)
         self.first_of(folder, PROJECT_NAMES, origin)
-        self.first_of(folder, ("CLAUDE.local.md",), origin._replace(scope="local"))
+        self.first_of(folder, ("CLAUDE.local.md",), replace(origin, scope="local"))
         self.rules(folder / ".claude" / "rules", origin)
 
     def first_of(self, folder: Path, names: Iterable[str], origin: Origin) -> None:

@@ -1,51 +1,48 @@
 """A session: everything that was opened for one conversation in a folder, and what front ends do with it."""
 
 import asyncio
-import threading
-import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
-from handrail.conversation.messages import UserMessage
+from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
+from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
-from handrail.providers.cost import price_table
-from handrail.session.background import end_tasks, stop_task
+from handrail.session.background import AGENTS, end_tasks, next_notification, stop_task, unheard_tasks
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
+from handrail.session.parts import hears_of
 from handrail.session.retention import tidy
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
 from handrail.session.usage import SessionUsage
-from handrail.tools.stub import fetch
+from handrail.session.warm_up import WarmUp
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.files import restore
-    from handrail.session import mcp_servers, slash_commands, subagents
+    from handrail.session import mcp_servers, server_prompts, slash_commands, subagents
 else:
     command_files = lazy("handrail.extensions.commands")
     mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
+    server_prompts = lazy("handrail.session.server_prompts")
     slash_commands = lazy("handrail.session.slash_commands")
 
-WARM_UP_DELAY = 0.05
-"""By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
-GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
 
 
@@ -74,14 +71,15 @@ class Session:
     scratch: ScratchFolder | None = None
     """Where its files lie if it keeps none."""
     _connected: bool = field(default=False, init=False)
-    _is_warm: bool = field(default=False, init=False)
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
+        self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
+            self.servers.on_update = self._note_update
 
     # Prompts
 
@@ -94,8 +92,9 @@ class Session:
 
         def on_event(event: LoopEvent) -> None:
             self.usage.count(event)
+            self.warm_up.on_event(event)
             if isinstance(event, RequestSent) and (event.turn, event.attempt) == (1, 1):
-                self._begin_request(prompt_id)
+                self._note_prompt(prompt_id)
 
         first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
         is_command = isinstance(first, Text) and (first.text.lstrip().startswith("/") or "@" in first.text)
@@ -107,22 +106,10 @@ class Session:
             self.commands.end_turn()
         await self.model.close_replaced()
 
-    def _begin_request(self, prompt_id: str) -> None:
+    def _note_prompt(self, prompt_id: str) -> None:
         journal = self.services().undo if prompt_id else None
         if journal is not None:
             journal.point(prompt_id)
-        if not self._is_warm:
-            self._is_warm = True
-            warming = threading.Thread(target=self.warm_up, daemon=True)
-            asyncio.get_running_loop().call_later(WARM_UP_DELAY, warming.start)
-
-    def warm_up(self) -> None:
-        """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
-        for module in (*self.conversation.tools.modules(), *GATE_MODULES, "handrail.files.undo"):
-            fetch(module)
-            time.sleep(0.001)  # a call that came meanwhile need not wait for the others
-        price_table()
-        self.services()
 
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":
@@ -162,12 +149,22 @@ class Session:
         warnings = await self.servers.connect(wait, self._offer_server_tools)
         self._connected = True
         self._offer_server_tools(warnings)
+        await self.servers.confirm()
+        self._offer_server_tools(())
 
     def _offer_server_tools(self, warnings: Sequence[str]) -> None:
         assert self.servers is not None
-        self.conversation.set_mcp_tools(self.servers.tools)
+        self.conversation.set_mcp_tools(self.servers.offered)
         for warning in warnings:
             self.on_warning(warning)
+
+    def _note_update(self, server: str, uri: str) -> None:
+        text = f"The resource {uri[:500]} of the MCP server {server} has changed since it was read."
+        self.conversation.state.mailbox.note(Attachment("resource", (Text(reminder(text)),)))
+
+    def server_commands(self) -> "dict[str, slash_commands.BuiltIn]":
+        """The prompts of the connected MCP servers, as slash commands."""
+        return server_prompts.prompt_commands(self.servers) if self.servers else {}
 
     def _recheck_servers(self, _source: str) -> None:
         """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
@@ -228,6 +225,19 @@ class Session:
         if not self.agents.stop(task_id):
             await stop_task(self.services, task_id)
 
+    def has_background_agents(self) -> bool:
+        """Whether a sub-agent in the background is at work, or has ended and the model does not know it yet."""
+        return any(task.kind in AGENTS for task in unheard_tasks(self.services))
+
+    async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
+        """
+        A message for the model that says which background work has ended, as soon as some has; None if none runs.
+
+        It wakes an idle session: give it to `drive`. While a prompt runs, its requests tell of such ends themselves.
+        """
+        is_heard = partial(hears_of, self.agents.parts, "main")
+        return await next_notification(self.services, is_heard, kinds=AGENTS if only_agents else ())
+
     def rewind(self, message_id: str) -> dict[str, Any]:
         """Bring files back to before this message; HandrailError if it is unknown, or another program changed one."""
         folder = undo_folder(self.settings.loaded.env) / self.id
@@ -237,6 +247,7 @@ class Session:
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close servers, connections and the transcript."""
         await self.disconnect()
+        self.conversation.config.rails.close()
         if self.transcript is not None:
             self.conversation.is_closed = True
             self.transcript.writer.close()
@@ -260,5 +271,6 @@ class Session:
 
     async def _stop(self) -> None:
         await self.conversation.stop()
+        await self.agents.aclose()
         await self.hooks.aclose()
         await end_tasks(self.services)

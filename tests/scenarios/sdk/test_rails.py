@@ -147,7 +147,7 @@ async def test_rules_and_modes_decide_without_a_question(tmp_path: Path) -> None
         fourth = await turn(client, "four")
 
         assert (results(first)["toolu_1"][1], results(first)["toolu_2"][1]) == (False, True)
-        assert [name for name, _, _ in asked.questions] == ["Write"]
+        assert [name for name, _, _ in asked.questions] == ["Write", "Write"], "the second in plan mode"
         assert results(second)["toolu_3"][1]
         assert not results(third)["toolu_4"][1]
         assert results(fourth)["toolu_5"][1]
@@ -159,7 +159,7 @@ async def test_rules_and_modes_decide_without_a_question(tmp_path: Path) -> None
 
 @pytest.mark.proves("B9", "B10")
 async def test_the_way_it_is_run_decides_which_tools_there_are(tmp_path: Path) -> None:
-    agent = calls(call(1, "Agent", description="Look", prompt="Look", subagent_type="Explore"))
+    agent = calls(call(1, "Agent", description="Look", prompt="Look", subagent_type="Explore", run_in_background=False))
     async with world(tmp_path, agent, *map(say, "ABCDE")) as w:
         full = system(await w.ask("one"), "init")[0]["tools"]
         sub_agent = [each["name"] for each in w.server.requests[1].body["tools"]]

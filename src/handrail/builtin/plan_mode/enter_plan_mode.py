@@ -6,10 +6,10 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import PlainInput
 
 
-class EnterPlanModeInput(Input):
+class EnterPlanModeInput(PlainInput):
     pass
 
 

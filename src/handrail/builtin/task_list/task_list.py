@@ -10,10 +10,10 @@ from handrail.builtin.task_list.items import TaskItem, TaskItems
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import PlainInput
 
 
-class TaskListInput(Input):
+class TaskListInput(PlainInput):
     """It takes nothing."""
 
 

@@ -77,9 +77,10 @@ class PolicyGate:
         conditions: Conditions = conditions_unchecked,
         audit: Audit | None = None,
         finds_remedies: bool = True,
+        agent_patience: float | None = None,
     ) -> None:
         self.policy = policy
-        self._approvers = Approvers(handler, hooks, classifier)
+        self._approvers = Approvers(handler, hooks, classifier, agent_patience)
         self._conditions = conditions
         self._audit = audit
         self._finds_remedies = finds_remedies
@@ -116,6 +117,11 @@ class PolicyGate:
         )
         self._record(entry)
         return settled.decision
+
+    def close(self) -> None:
+        """Close the audit log, with its folder within its bounds."""
+        if self._audit:
+            self._audit.close()
 
     def _record(self, entry: AuditEntry) -> None:
         if self._audit:
