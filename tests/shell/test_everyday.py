@@ -60,7 +60,7 @@ python3 -m pip install x
 python3 -m pip download x
 npm ls --prefix ../evil
 npm ls --depth --prefix=../evil
-npm config get //registry.npmjs.org/:_authToken
+npm config get //registry.example/:_authToken
 npm config get
 npm run build
 npm --prefix ../evil ls
