@@ -56,7 +56,7 @@ FOR_PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys([f"RunOptions.{name}" for name in ("mcp_resources", "mcp_servers")], TOOLS_OF_USERS),
     **dict.fromkeys([f"ToolContext.{name}" for name in ("budget", "may_use", "message")], TOOLS_OF_USERS),
     **dict.fromkeys([f"ToolContext.{name}" for name in ("refresh_tools", "state")], TOOLS_OF_USERS),
-    **dict.fromkeys([f"RunContext.{name}" for name in ("budget", "files", "history")], THROUGH_CONTEXT),
+    **dict.fromkeys([f"RunContext.{name}" for name in ("budget", "files")], THROUGH_CONTEXT),
     **dict.fromkeys([f"RunContext.{name}" for name in ("message", "refresh_tools", "state")], THROUGH_CONTEXT),
     "AbortSignal.reason": "tools of users ask why they are stopped",
     "Access.unknown": "tools of users that cannot say what they touch",

@@ -17,7 +17,6 @@ AT_START = 3
 
 NOT_YET = "not supported yet"
 NOT_READ: Mapping[str, str] = {
-    "skills/": f"skills are {NOT_YET}",
     "output-styles/": f"output styles are {NOT_YET}",
     "plugins/": f"plugins are {NOT_YET}",
     "workflows/": f"workflows are {NOT_YET}",
@@ -38,7 +37,7 @@ NOT_READ: Mapping[str, str] = {
     "config.toml": "settings are read from settings.json",
     "command/": "commands are read from commands/",
     "agent/": "agents are read from agents/",
-    "skill/": f"skills are {NOT_YET}",
+    "skill/": "skills are read from skills/",
     "rule/": "rules are read from rules/",
 }
 """What means something to some agent, and why it is not read. Other files are people's own business."""

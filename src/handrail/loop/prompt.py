@@ -17,6 +17,10 @@ from handrail.loop.memory import MemoryFile, memory_text
 CONTEXT = "context"
 NEAR_MEMORY = "memory"
 AGENTS = "agents"
+SKILLS = "skills"
+STYLE = "style"
+SKILL = "skill:"
+"""The beginning of the kind of a loaded skill's text; the name follows."""
 MAX_PATHS = 20
 MAX_PATH_CHARS = 200
 

@@ -22,7 +22,8 @@ from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
 from handrail.session.models import ChosenModel, SessionModel
 from handrail.session.session_settings import SessionSettings
-from handrail.session.tools import make_catalog
+from handrail.session.skill_notes import SessionSkills, SkillNotes, lost_attachments
+from handrail.session.tools import SKILL_TOOL, make_catalog
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool, Deferral, DenyFilter, deny_nothing
@@ -42,6 +43,7 @@ class SharedParts:
     features: frozenset[str]
     compact: Compact | None
     custom_tools: tuple[AnyTool, ...]
+    skills: SessionSkills | None = None
     can_defer: bool = True
 
 
@@ -81,6 +83,12 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         features=parts.features,
         interactive=spec.options.interactive,
         mcp=spec.mcp_tools,
+        has_skills=parts.skills.has_any if parts.skills else bool,
+    )
+    notes = (
+        SkillNotes(parts.skills, lambda: catalog.refresh().find_listed(SKILL_TOOL) is not None)
+        if parts.skills
+        else None
     )
 
     options = replace(
@@ -112,7 +120,8 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         limits=limits,
         cost=spec.model.cost,
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
-        attach=partial(_attachments, spec, resumed),
+        reattach=partial(lost_attachments, spec.services),
+        attach=partial(_attachments, spec, notes, resumed),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
         hooks=parts.hooks,
@@ -124,8 +133,14 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
 
 
 def _attachments(
-    spec: ConversationSpec, resumed: bool, outcomes: Sequence[Outcome], run: RunContext
+    spec: ConversationSpec,
+    skills: SkillNotes | None,
+    resumed: bool,
+    outcomes: Sequence[Outcome],
+    run: RunContext,
 ) -> Iterable[Attachment]:
     if spec.context is not None:
         yield from spec.context.attachments(outcomes, run)
+    if skills is not None:
+        yield from skills.attachments(outcomes, run)
     yield from task_attachments(spec.services, resumed=resumed)

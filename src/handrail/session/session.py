@@ -27,6 +27,7 @@ from handrail.session.models import ChosenModel, SessionModel, cost_for
 from handrail.session.retention import tidy
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
+from handrail.session.skill_notes import SessionSkills
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
 from handrail.session.usage import SessionUsage
@@ -34,11 +35,9 @@ from handrail.tools.stub import fetch
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
-    from handrail.extensions import commands as command_files
     from handrail.files import restore
     from handrail.session import mcp_servers, slash_commands, subagents
 else:
-    command_files = lazy("handrail.extensions.commands")
     mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
     slash_commands = lazy("handrail.session.slash_commands")
@@ -67,6 +66,7 @@ class Session:
     hooks: Hooks
     context: SessionContext | None
     agents: "subagents.Subagents"
+    skills: SessionSkills
     servers: "mcp_servers.Servers | None"
     conversation: Conversation
     auto_compact: bool
@@ -103,8 +103,7 @@ class Session:
         return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self._end_prompt)
 
     async def _end_prompt(self) -> None:
-        if "commands" in self.__dict__:  # they were needed
-            self.commands.end_turn()
+        self.skills.end_turn()
         await self.model.close_replaced()
 
     def _begin_request(self, prompt_id: str) -> None:
@@ -127,8 +126,7 @@ class Session:
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
-        folders = config_folders(self.spec.cwd, self.settings.loaded.env, self.settings.flags.instruction_sources)
-        return slash_commands.SlashCommands(self, command_files.find_commands(folders).by_name)
+        return slash_commands.SlashCommands(self)
 
     # What may change
 
@@ -193,6 +191,7 @@ class Session:
             "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
             "slash_commands": list(self.commands.by_name()) if self.spec.slash_commands else [],
             "agents": list(self.agents.definitions()),
+            "skills": [name for name, each in self.skills.skills.items() if each.is_listed],
             "permissionMode": self.mode,
             "apiKeySource": self.key_source,
         }

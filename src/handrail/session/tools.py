@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 else:
     session_services = lazy("handrail.session.services")
 
+SKILL_TOOL = "Skill"
 DEFAULT_DEFERRAL = Deferral()
 SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
 """The variable that wants the small set of tools, and how it says so."""
@@ -33,8 +34,13 @@ def make_catalog(
     features: frozenset[str] = USUAL_FEATURES,
     interactive: bool = False,
     mcp: tuple[AnyTool, ...] = (),
+    has_skills: Callable[[], bool] = bool,
 ) -> Catalog:
-    """The catalog of a run, loaded when its pool is needed; while `planning`, it leaves out what never only reads."""
+    """
+    The catalog of a run, loaded when its pool is needed.
+
+    While `planning`, it leaves out what never only reads, and without skills the tool that loads them.
+    """
     entries = base_tools(lambda: catalog, services or (lambda: session_services.default_services(variables)))
     simple = any(variables.get(name) in YES for name in SIMPLE)
     catalog = Catalog(
@@ -45,13 +51,15 @@ def make_catalog(
             environment=Environment(features, variables, interactive=interactive, simple=simple),
             denied=denied,
             deferral=deferral,
-            usable=partial(_is_usable, planning),
+            usable=partial(_is_usable, planning, has_skills),
         )
     )
     return catalog
 
 
-def _is_usable(planning: Callable[[], bool], tool: ListedTool) -> bool:
+def _is_usable(planning: Callable[[], bool], has_skills: Callable[[], bool], tool: ListedTool) -> bool:
+    if tool.name == SKILL_TOOL and not has_skills():
+        return False
     return tool.is_enabled() and not (planning() and _never_only_reads(load_tool(tool)))
 
 
