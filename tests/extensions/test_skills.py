@@ -79,7 +79,7 @@ def test_the_cache_gives_what_reading_gives_and_a_changed_file_is_read_again(tmp
 
     kept = json.loads(cache.read_text())
     for _stamp, value in kept["heads"].values():
-        value["skill"]["description"] = "of the cache"
+        value[0]["description"] = "of the cache"
     cache.write_text(json.dumps(kept))
     skill(tmp_path, "s3", "---\ndescription: changed\n---\nGo.")
     again = find_skills([folder], HeadCache(cache)).by_name

@@ -33,7 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Do what was asked for; 1 if `check` found a problem."""
     settings = open_settings(Path.cwd(), os.environ, state_folder(os.environ), NO_FLAGS_GIVEN, warn)
     skills = SessionSkills(Path.cwd(), settings)
-    found = skills.look()
+    found = skills.skills
     if chosen.what == "new":
         return _new(chosen.name, user=chosen.user)
     if chosen.what == "show":

@@ -129,9 +129,10 @@ def parse_command(file: DefinitionFile) -> CommandFile:
     is_skill = file.kind == "skills"
     effort = head.text("effort").lower()
     hooks, _problem = _hooks(file)
+    description = " ".join(head.text("description").split()) or _first_words(head.body, paragraph=is_skill)
     return CommandFile(
         name=file.name,
-        description=head.text("description") or _first_words(head.body, paragraph=is_skill),
+        description=description,
         hint=head.text("argument-hint"),
         body=head.body,
         model=head.text("model"),
@@ -146,7 +147,7 @@ def parse_command(file: DefinitionFile) -> CommandFile:
         shown=file.shown,
         kind="skill" if is_skill else "command",
         label=head.text("name"),
-        when=head.text("when_to_use") or head.text("when-to-use"),
+        when=" ".join((head.text("when_to_use") or head.text("when-to-use")).split()),
         is_for_model=is_skill and not head.flag("disable-model-invocation", default=False),
         paths=(head.names("paths") or ()) if is_skill else (),
         context=head.text("context").lower(),

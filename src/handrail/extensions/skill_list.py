@@ -20,12 +20,7 @@ def skill_list(skills: Iterable[CommandFile], budget: int = BUDGET) -> str:
     head = f"{SKILL_LIST}(load one with the Skill tool when it fits the task):\n"
     room = budget - len(head.encode())
     about = [_about(each) for each in offered]
-    longest = max(map(len, about))
-    while longest > SHORTEST and _size(offered, about, longest) > room:
-        longest = longest * 3 // 4
-    lines = [_line(each, text, longest) for each, text in zip(offered, about, strict=True)]
-    if _size(offered, about, longest) > room:
-        lines = [f"- {each.name}" for each in offered]
+    lines = _lines(offered, about, _longest(offered, about, room))
     return head + "\n".join(_fitting(lines, room))
 
 
@@ -35,28 +30,35 @@ def skill_text(skill: CommandFile, filled: str) -> str:
 
 
 def _about(skill: CommandFile) -> str:
-    text = f"{skill.description} - {skill.when}" if skill.when else skill.description
-    return " ".join(text.split())[:MAX_DESCRIPTION]
+    return (f"{skill.description} - {skill.when}" if skill.when else skill.description)[:MAX_DESCRIPTION]
 
 
-def _line(skill: CommandFile, about: str, longest: int) -> str:
-    return f"- {skill.name}: {about if len(about) <= longest else about[: longest - 3] + '...'}"
+def _longest(skills: Sequence[CommandFile], about: Sequence[str], room: int) -> int:
+    """How long a description may be so that all of them fit; 0 = only names do."""
+    names = sum(len(each.name.encode()) + len("- : \n") for each in skills)
+    sizes = [(len(text.encode()), len(text)) for text in about]
+    longest = MAX_DESCRIPTION
+    # a character that is cut off may have any of four sizes, so that a text with long ones counts as all long
+    while longest and names + sum(min(size, longest if size == count else 4 * longest) for size, count in sizes) > room:
+        longest = longest * 3 // 4 if longest > SHORTEST else 0
+    return longest
 
 
-def _size(skills: Sequence[CommandFile], about: Sequence[str], longest: int) -> int:
-    lines = (_line(each, text, longest) for each, text in zip(skills, about, strict=True))
-    return sum(len(line.encode()) + 1 for line in lines)
+def _lines(skills: Sequence[CommandFile], about: Sequence[str], longest: int) -> list[str]:
+    if not longest:
+        return [f"- {each.name}" for each in skills]
+    texts = (text if len(text) <= longest else f"{text[: longest - 3]}..." for text in about)
+    return [f"- {each.name}: {text}" for each, text in zip(skills, texts, strict=True)]
 
 
-def _fitting(lines: Sequence[str], room: int) -> list[str]:
+def _fitting(lines: list[str], room: int) -> list[str]:
     """The lines that fit, and how many do not."""
+    if sum(len(line.encode()) + 1 for line in lines) <= room:
+        return lines
     note = "- and {} more, which are not listed: the user may name them"
     left = room - len(note.encode()) - 8
-    kept: list[str] = []
-    for line in lines:
-        if len(line.encode()) + 1 > left and sum(len(each.encode()) + 1 for each in lines[len(kept) :]) > left:
-            break
+    for number, line in enumerate(lines):
         left -= len(line.encode()) + 1
-        kept.append(line)
-    more = len(lines) - len(kept)
-    return [*kept, note.format(more)] if more else kept
+        if left < 0:
+            return [*lines[:number], note.format(len(lines) - number)]
+    return lines

@@ -12,11 +12,11 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from handrail.extensions.commands import CommandFile, CommandFiles, command_problems, parse_command
 from handrail.extensions.definition_files import MAX_BYTES, DefinitionFile, UnreadFile
@@ -41,6 +41,14 @@ class SkillHead:
     problems: tuple[str, ...]
 
 
+class SkillPlace(NamedTuple):
+    """Where the file of a skill was found."""
+
+    path: str
+    shown: str
+    source: str
+
+
 class HeadCache:
     """The heads of skills by file and stamp: in memory, and on disk from one start to the next."""
 
@@ -50,12 +58,13 @@ class HeadCache:
         self._stored: dict[str, Any] | None = None
         self._is_new = False
 
-    def get(self, path: str, stamp: list[int], parse: Callable[[], SkillHead]) -> SkillHead:
+    def get(self, place: SkillPlace, stamp: list[int], parse: Callable[[], SkillHead]) -> SkillHead:
         """The head of a file as it was read at this stamp, else as it is parsed now."""
+        path = place.path
         known = self._heads.get(path)
-        if known is not None and known[0] == stamp:
+        if known is not None and known[0] == stamp and known[1].skill.shown == place.shown:
             return known[1]
-        head = self._from_disk(path, stamp)
+        head = self._from_disk(place, stamp)
         if head is None:
             head = parse()
             self._is_new = True
@@ -76,7 +85,7 @@ class HeadCache:
                 json.dump({"version": VERSION, "heads": content}, file)
             draft.replace(self._file)
 
-    def _from_disk(self, path: str, stamp: list[int]) -> SkillHead | None:
+    def _from_disk(self, place: SkillPlace, stamp: list[int]) -> SkillHead | None:
         if self._stored is None:
             self._stored = {}
             with suppress(OSError, ValueError, AttributeError):
@@ -84,8 +93,8 @@ class HeadCache:
                 heads = found.get("heads") if found.get("version") == VERSION else None
                 self._stored = heads if isinstance(heads, dict) else {}
         try:
-            kept = self._stored.pop(path, None)
-            return _from_json(kept[1]) if kept is not None and kept[0] == stamp else None
+            kept = self._stored.get(place.path)
+            return _from_json(place, kept[1]) if kept is not None and kept[0] == stamp else None
         except (TypeError, KeyError, IndexError):  # another program wrote it
             return None
 
@@ -178,19 +187,20 @@ def _head(
         if status.st_size > MAX_BYTES:
             return UnreadFile(shown, f"it is larger than {MAX_BYTES:,} bytes, and is not read")
         stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
-        head = cache.get(path, stamp, lambda: _parse(path, below.partition("/")[0], shown, folder.source))
+        place = SkillPlace(path, shown, folder.source)
+        head = cache.get(place, stamp, lambda: _parse(place))
     except OSError as error:
         return UnreadFile(shown, f"it cannot be read: {error.strerror}")
     if not head.skill.description:
         return UnreadFile(shown, "it has no description and no text, and is left out")
-    if (head.skill.source, head.skill.shown) != (folder.source, shown):  # the cache saw it from another folder
-        head = replace(head, skill=replace(head.skill, source=folder.source, shown=shown))
     return replace(head, problems=tuple(f"{shown}: {problem}" for problem in head.problems)) if head.problems else head
 
 
-def _parse(path: str, name: str, shown: str, source: str) -> SkillHead:
-    text = Path(path).read_text("utf-8", "replace")
-    file = DefinitionFile(name, Path(path), shown, source, parse_frontmatter(text), "skills", text)
+def _parse(place: SkillPlace) -> SkillHead:
+    path = Path(place.path)
+    text = path.read_text("utf-8", "replace")
+    head = parse_frontmatter(text)
+    file = DefinitionFile(path.parent.name, path, place.shown, place.source, head, "skills", text)
     return SkillHead(replace(parse_command(file), body=""), tuple(skill_problems(file)))
 
 
@@ -208,17 +218,24 @@ def _leads_out(path: Path, tree: Path) -> bool:
         return True
 
 
-def _as_json(head: SkillHead) -> dict[str, Any]:
-    kept = {name: getattr(head.skill, name) for name in _FIELDS}
-    return {"skill": {name: value for name, value in kept.items() if value}, "problems": head.problems}
+def _as_json(head: SkillHead) -> list[Any]:
+    """What differs from a skill without wishes."""
+    wishes = {name: value for name, usual in USUAL.items() if (value := getattr(head.skill, name)) != usual}
+    return [wishes, *head.problems]
 
 
-def _from_json(value: Mapping[str, Any]) -> SkillHead:
-    given: dict[str, Any] = {"name": "", "description": "", "hint": "", "body": "", "is_listed": False}
-    for name, each in value["skill"].items():
-        if name in _FIELDS:
-            given[name] = tuple(each) if isinstance(each, list) else each
-    return SkillHead(CommandFile(**given), tuple(value["problems"]))
+def _from_json(place: SkillPlace, value: Sequence[Any]) -> SkillHead:
+    wishes: dict[str, Any] = {"name": place.path.split("/")[-2], "file": place.path}
+    wishes |= {"shown": place.shown, "source": place.source}
+    for name, each in value[0].items():
+        wishes[name] = tuple(each) if type(each) is list else each
+    return SkillHead(CommandFile(hint=wishes.pop("hint", ""), body="", kind="skill", **wishes), tuple(value[1:]))
 
 
-_FIELDS = frozenset(each.name for each in fields(CommandFile)) - {"body"}
+_PLACES = ("name", "body", "source", "file", "shown", "kind")
+"""Not in the cache: they follow from the place of the file."""
+USUAL: Mapping[str, Any] = {
+    each.name: {} if each.name == "hooks" else "" if each.default is MISSING else each.default
+    for each in fields(CommandFile)
+    if each.name not in _PLACES
+}

@@ -90,7 +90,8 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     names = caller_names(spec.tools.custom, host.hooks)
     state = state_folder(start_env)
     settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
-    for note in found_notes(spec.cwd, settings):
+    skills = SessionSkills(spec.cwd, settings)
+    for note in found_notes(spec.cwd, settings, skills):
         host.on_warning(note)
     if not spec.replay and host.model is None:
         options = model_options(settings.loaded, spec.model)
@@ -105,7 +106,7 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
-        return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
+        return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept, skills))
     except BaseException:
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
@@ -119,12 +120,10 @@ def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings
     return SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
 
 
-def found_notes(cwd: Path, settings: SessionSettings) -> tuple[str, ...]:
+def found_notes(cwd: Path, settings: SessionSettings, skills: SessionSkills) -> tuple[str, ...]:
     """What a person should know of the folders for extensions: what in them has no effect."""
     env = settings.loaded.env
     folders = config_folders(cwd, env, settings.flags.instruction_sources)
-    skills = SessionSkills(cwd, settings)
-    skills.look()
     if not folders and not skills.problems:
         return ()
     home = Path(env.get("HOME") or Path.home())
@@ -142,6 +141,7 @@ class Foundation:
     redactor: Redactor
     store: TranscriptStore
     kept: OpenTranscript | RebuiltTranscript | None
+    skills: SessionSkills
 
 
 def _open_parts(base: Foundation) -> Session:
@@ -164,7 +164,7 @@ def _open_parts(base: Foundation) -> Session:
     scratch = None if spec.keep_files else ScratchFolder(env)
     results = _open_results(settings, transcript, scratch)
     by_name = is_taped(model.chosen.model)
-    skills = SessionSkills(spec.cwd, settings)
+    skills = base.skills
 
     @cache
     def own_services() -> ToolServices:

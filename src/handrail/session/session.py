@@ -89,6 +89,7 @@ class Session:
         self, message: UserMessage, *, literal: bool = False, prompt_id: str = ""
     ) -> AsyncGenerator[LoopEvent, None]:
         """Work on a prompt or, unless `literal`, do its slash command; `prompt_id` names the message for `rewind`."""
+        self.skills.begin_prompt()
         if prompt_id and self.transcript is not None:
             self.transcript.writer.begin_prompt(prompt_id)
 

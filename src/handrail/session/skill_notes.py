@@ -46,7 +46,8 @@ class SessionSkills:
         self._cwd = cwd
         self._settings = settings
         self._skills: Mapping[str, CommandFile] | None = None
-        self.problems: tuple[str, ...] = ()
+        self._problems: tuple[str, ...] = ()
+        self._has_begun = False
         self.make_loader: Callable[[], SkillLoader]
         """Makes what loads skills, once the session is open."""
 
@@ -72,26 +73,38 @@ class SessionSkills:
         if "loader" in self.__dict__:  # it was needed
             self.loader.end_turn()
 
+    def begin_prompt(self) -> None:
+        """Look at the files again when they are next needed; what was found at the start serves the first prompt."""
+        if self._has_begun:
+            self._skills = None
+        self._has_begun = True
+
     @property
     def skills(self) -> "Mapping[str, CommandFile]":
         """The skills by name, without their texts."""
-        return self.look() if self._skills is None else self._skills
+        return self._look() if self._skills is None else self._skills
 
-    def look(self) -> "Mapping[str, CommandFile]":
-        """The skills by name as they are now."""
+    def _look(self) -> "Mapping[str, CommandFile]":
         folders = skill_folders(self._cwd, self._settings)
         if folders:
             found = skill_files.find_skills(folders, skill_files.head_cache(self._settings.places.state))
-            self._skills, self.problems = found.by_name, found.problems
+            self._skills, self._problems = found.by_name, found.problems
         else:
-            self._skills, self.problems = {}, ()
+            self._skills, self._problems = {}, ()
         return self._skills
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What a person should know about the skills."""
+        if self._skills is None:
+            self._look()
+        return self._problems
 
     def all(self) -> "dict[str, CommandFile]":
         """Commands and skills by name; a skill goes before a command."""
         settings = self._settings
         folders = config_folders(self._cwd, settings.loaded.env, settings.flags.instruction_sources)
-        return {**command_files.find_commands(folders).by_name, **self.look()}
+        return {**command_files.find_commands(folders).by_name, **self.skills}
 
     def has_any(self) -> bool:
         """Whether there is a skill that the model may load."""
@@ -117,9 +130,8 @@ class SkillNotes:
 
     def attachments(self, outcomes: Sequence[Outcome], run: RunContext) -> Iterable[Attachment]:
         """The list of skills, if the conversation does not have it yet or it has changed."""
-        if not outcomes:
-            self._skills.look()
-            self._listed = last_list(run.history) if self._listed == "" else self._listed
+        if not outcomes and not self._listed:
+            self._listed = last_list(run.history)
         if not self._skills.skills or not self._has_tool():
             return
         if any(skill.paths for skill in self._skills.skills.values()):
