@@ -33,9 +33,9 @@ def listing(family: str, source: str, *names: str) -> FolderListing:
             id="other programs' records and people's own scripts are no one's business",
         ),
         pytest.param(
-            listing(".claude", "project", "output-styles/", "plugins/", "command/"),
+            listing(".claude", "project", "output-style/", "plugins/", "command/"),
             [
-                ".claude/output-styles/ is not read: output styles are not supported yet",
+                ".claude/output-style/ is not read: output styles are read from output-styles/",
                 ".claude/plugins/ is not read: plugins are not supported yet",
                 ".claude/command/ is not read: commands are read from commands/",
             ],

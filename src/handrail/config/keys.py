@@ -172,7 +172,11 @@ KEYS = (
     Key("sandbox.filesystem.allowRead", TEXTS, "Paths that sandboxed commands may read."),
     Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
     Key("agent", TEXT, "Kind of agent that the session runs as. Kept, without effect yet."),
-    Key("outputStyle", TEXT, "Style of the answers. Kept, without effect yet."),
+    Key(
+        "outputStyle",
+        TEXT,
+        "Style of the answers, by its exact name: default, Proactive, Concise, Explanatory, Learning, or your own.",
+    ),
     Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
     Key("plansDirectory", TEXT, "Where plans are written. Kept, without effect yet."),

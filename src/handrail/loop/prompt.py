@@ -86,6 +86,7 @@ def system_parts(*, replacement: str = "", addition: str = "", interactive: bool
 
 def system_prompt(parts: Iterable[PromptPart]) -> tuple[str, ...]:
     """The system prompt of a request: one text for what is ours, one for what was added."""
+    parts = tuple(parts)
     first = "\n\n".join(part.text for part in parts if part.name != "addition")
     added = tuple(part.text for part in parts if part.name == "addition")
     return (first, *added)

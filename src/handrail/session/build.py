@@ -45,6 +45,7 @@ from handrail.session.models import (
     is_taped,
     model_by_object,
 )
+from handrail.session.output_style import StyleNotes
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.scratch import ScratchFolder
@@ -164,7 +165,9 @@ def _open_parts(base: Foundation) -> Session:
     scratch = None if spec.keep_files else ScratchFolder(env)
     results = _open_results(settings, transcript, scratch)
     by_name = is_taped(model.chosen.model)
-    skills = base.skills
+    skills, style = base.skills, StyleNotes(spec.cwd, settings)
+    if problem := style.problem():
+        host.on_warning(problem)
 
     @cache
     def own_services() -> ToolServices:
@@ -202,6 +205,7 @@ def _open_parts(base: Foundation) -> Session:
         compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         skills=skills,
+        style=style,
         can_defer=not spec.interactive,
     )
     chain = new_chain()
@@ -222,7 +226,7 @@ def _open_parts(base: Foundation) -> Session:
         ConversationSpec(
             cwd=spec.cwd,
             model=model.chosen,
-            system=_system_prompt(spec.prompt, interactive=spec.interactive),
+            system=_system_prompt(spec.prompt, style, interactive=spec.interactive),
             services=services,
             options=_run_options(spec, skills, agents, servers),
             chain=chain,
@@ -256,6 +260,7 @@ def _open_parts(base: Foundation) -> Session:
         context=context,
         agents=agents,
         skills=skills,
+        style=style,
         servers=servers,
         conversation=conversation,
         auto_compact=automatic,
@@ -355,8 +360,10 @@ def _run_options(
     )
 
 
-def _system_prompt(prompt: PromptOptions, *, interactive: bool) -> tuple[str, ...]:
+def _system_prompt(prompt: PromptOptions, style: StyleNotes, *, interactive: bool) -> tuple[str, ...]:
     if prompt.system == "":
         return (prompt.append,) if prompt.append else ()
     parts = system_parts(replacement=prompt.system or "", addition=prompt.append, interactive=interactive)
-    return system_prompt(parts)
+    chosen = style.chosen()
+    leaves_out = chosen is not None and not chosen.keeps_work
+    return system_prompt(part for part in parts if part.name != "work") if leaves_out else system_prompt(parts)

@@ -21,6 +21,7 @@ from handrail.session.background import running_tasks, task_attachments
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
 from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.output_style import StyleNotes
 from handrail.session.session_settings import SessionSettings
 from handrail.session.skill_notes import SessionSkills, SkillNotes, lost_attachments
 from handrail.session.tools import SKILL_TOOL, make_catalog
@@ -44,6 +45,7 @@ class SharedParts:
     compact: Compact | None
     custom_tools: tuple[AnyTool, ...]
     skills: SessionSkills | None = None
+    style: StyleNotes | None = None
     can_defer: bool = True
 
 
@@ -121,7 +123,9 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         cost=spec.model.cost,
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
         reattach=partial(lost_attachments, spec.services),
-        attach=partial(_attachments, spec, notes, resumed),
+        attach=partial(
+            _attachments, spec, skills=notes, style=parts.style if identity.is_main else None, resumed=resumed
+        ),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
         hooks=parts.hooks,
@@ -134,13 +138,17 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
 
 def _attachments(
     spec: ConversationSpec,
-    skills: SkillNotes | None,
-    resumed: bool,
     outcomes: Sequence[Outcome],
     run: RunContext,
+    *,
+    skills: SkillNotes | None,
+    style: StyleNotes | None,
+    resumed: bool,
 ) -> Iterable[Attachment]:
     if spec.context is not None:
         yield from spec.context.attachments(outcomes, run)
+    if style is not None and not outcomes:
+        yield from style.attachments(run.history)
     if skills is not None:
         yield from skills.attachments(outcomes, run)
     yield from task_attachments(spec.services, resumed=resumed)

@@ -24,6 +24,7 @@ from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
+from handrail.session.output_style import StyleNotes
 from handrail.session.retention import tidy
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
@@ -67,6 +68,7 @@ class Session:
     context: SessionContext | None
     agents: "subagents.Subagents"
     skills: SessionSkills
+    style: StyleNotes
     servers: "mcp_servers.Servers | None"
     conversation: Conversation
     auto_compact: bool
@@ -193,6 +195,7 @@ class Session:
             "slash_commands": list(self.commands.by_name()) if self.spec.slash_commands else [],
             "agents": list(self.agents.definitions()),
             "skills": [name for name, each in self.skills.skills.items() if each.is_listed],
+            "output_style": self.style.name,
             "permissionMode": self.mode,
             "apiKeySource": self.key_source,
         }
