@@ -61,6 +61,7 @@ picture: setup ## draw the packages and what they use into docs/architecture.md
 
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench
+	@$(BIN)/python -m benchmarks.first_call_bench
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
 	@$(BIN)/python -m benchmarks.shell_bench
@@ -72,6 +73,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.sessions_bench
 	@$(BIN)/python -m benchmarks.edit_bench
 	@$(BIN)/python -m benchmarks.search_bench
+	@$(BIN)/python -m benchmarks.session_search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
 	@$(BIN)/python -m benchmarks.sdk_bench
 

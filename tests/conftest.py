@@ -58,6 +58,7 @@ def anyio_backend() -> str:
 def state_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What handrail keeps of its runs goes to a folder of this test run."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+    os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))  # also where a test gives an environment of its own
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from handrail.records import record
+from handrail.records import FEW, record
 
 
 @record
@@ -124,11 +124,27 @@ def test_a_subclass_adds_its_fields_at_the_end() -> None:
     assert Point(1, 2) != Named(1, 2)
 
 
-def test_missing_and_unknown_fields_are_errors() -> None:
+@pytest.mark.parametrize("made", [0, 2 * FEW], ids=["the first records", "after many"])
+def test_records_and_errors_are_the_same_from_the_first_instance_to_the_compiled_one(made: int) -> None:
+    @record
+    class Place:
+        x: int
+        y: int = 0
+        tags: list[str] = field(default_factory=list)
+
+    kept = [Place(number, tags=["a"]) for number in range(made)]
+
+    assert [(each.x, each.y, each.tags) for each in kept] == [(number, 0, ["a"]) for number in range(made)]
+    assert (Place(1, 2), Place(1, y=2), Place(y=2, x=1)) == (Place(1, 2, []),) * 3
+    make: Any = Place
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
-        Point()  # type: ignore[call-arg]
+        make()
     with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
-        Point(1, z=1)  # type: ignore[call-arg]
+        make(1, z=1)
+    with pytest.raises(TypeError, match="multiple values for argument 'x'"):
+        make(1, x=1)
+    with pytest.raises(TypeError, match="takes from 2 to 4 positional arguments but 5 were given"):
+        make(1, 2, [], 4)
 
 
 def test_a_dataclass_of_the_standard_library_may_have_a_record_as_its_base() -> None:

@@ -79,7 +79,10 @@ class UrlError(HandrailError):
 
 
 class TransportError(HandrailError):
-    """A request could not be sent or its answer broke off. `kind` is `connect` (nothing was answered) or `cut`."""
+    """A request could not be sent or its answer broke off. `kind` says how far it came.
+
+    `refused`: nothing listens there, on this machine; `connect`: nothing was answered; `cut`: the answer broke off.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

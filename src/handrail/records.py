@@ -2,8 +2,8 @@
 Frozen records with slots, like `@dataclass(frozen=True, slots=True)`, at a seventh of its cost.
 
 A starting program makes about a hundred of these classes, and the library's decorator compiles six functions for each.
-This one compiles only `__init__`, when the first instance is made, and shares the others. Records are dataclasses for
-`replace`, `fields`, pattern matching and serialisers.
+This one compiles only `__init__`, for classes of which many instances are made, and shares the others. Records are
+dataclasses for `replace`, `fields`, pattern matching and serialisers.
 """
 
 import dataclasses
@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from inspect import get_annotations
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
+FEW = 40
+"""So many instances are made without a compiled `__init__`."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -56,16 +59,38 @@ def _field(name: str, kind: Any, given: Any) -> Field[Any]:
 
 
 def _first_init(fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
-    """An `__init__` that replaces itself by the real one: a short run uses a third of a hundred classes."""
+    """An `__init__` that replaces itself by a compiled one: to compile it takes as long as to fill forty records."""
+    names = frozenset(fields)
+    needed = frozenset(name for name, each in fields.items() if _is_needed(each))
+    made = 0
 
     def init(self: Any, *values: object, **named: object) -> None:
-        real = _init(fields, checked=checked)
-        for kind in type(self).__mro__:  # another thread may have replaced it already
-            if kind.__dict__.get("__init__") is init:
-                type.__setattr__(kind, "__init__", real)
-        real(self, *values, **named)
+        nonlocal made
+        made += 1
+        given = dict(zip(fields, values, strict=False))
+        is_wrong = len(values) > len(given) or not named.keys() <= names - given.keys()
+        given |= named
+        if made > FEW or is_wrong or not needed <= given.keys():  # the compiled one says what is wrong
+            real = _init(fields, checked=checked)
+            for kind in type(self).__mro__:  # another thread may have replaced it already
+                if kind.__dict__.get("__init__") is init:
+                    type.__setattr__(kind, "__init__", real)
+            real(self, *values, **named)
+            return
+        for name, each in fields.items():
+            object.__setattr__(self, name, given[name] if name in given else _default(each))
+        if checked:
+            self.__post_init__()
 
     return init
+
+
+def _is_needed(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _default(each: Field[Any]) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 def _init(fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
@@ -120,13 +145,19 @@ def _no_values(_self: Any) -> tuple[()]:
     return ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Sample:
-    """A sample of what the standard library makes."""
-
-
 _FIELD = dataclasses._FIELD  # type: ignore[attr-defined]  # no public name
-_PARAMS = _Sample.__dataclass_params__  # type: ignore[attr-defined]  # read by subclasses made with the library
+_PARAMS = SimpleNamespace(  # read by subclasses made with the library, and by serialisers
+    init=True,
+    repr=True,
+    eq=True,
+    order=False,
+    unsafe_hash=False,
+    frozen=True,
+    match_args=True,
+    kw_only=False,
+    slots=True,
+    weakref_slot=False,
+)
 _NOT_COPIED = frozenset({"__dict__", "__weakref__"})
 _SHARED: dict[str, Any] = {
     "__eq__": _equal,

@@ -52,8 +52,11 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
 
     assert [tool.name for tool in everything()] == [
         "Agent",
+        "AskUserQuestion",
         "Bash",
         "Edit",
+        "EnterPlanMode",
+        "ExitPlanMode",
         "Glob",
         "Grep",
         "Monitor",

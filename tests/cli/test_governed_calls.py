@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.forked import program
 
-NOBODY_ASKED = "nobody is here to be asked"
+NOBODY_ASKED = "there is no one to ask"
 
 
 class Place:
@@ -109,6 +109,21 @@ def test_every_decision_of_a_call_is_in_the_audit_log(place: Place) -> None:
     assert sorted((each["tool"], each["decision"]) for each in place.audited()) == [("Bash", "deny"), ("Read", "allow")]
 
 
+def test_a_run_of_one_call_keeps_the_audit_folder_within_its_bounds(place: Place) -> None:
+    folder = place.state / "audit"
+    folder.mkdir(parents=True, mode=0o700)
+    for number in range(1_050):
+        file = folder / f"old-{number}.jsonl"
+        file.write_text("{}\n")
+        os.utime(file, (number, number))
+
+    place.call("Read", file_path="missing")
+
+    left = {path.name for path in folder.iterdir()}
+    assert len(left) == 1_001
+    assert not left & {f"old-{number}.jsonl" for number in range(50)}
+
+
 @pytest.mark.proves("I1")
 def test_the_output_of_a_command_is_bounded_by_what_is_set(place: Place) -> None:
     def shown(**env: str) -> int:
@@ -141,7 +156,7 @@ def test_a_misspelt_family_of_tools_is_warned_about(place: Place) -> None:
     place.call("Bash", "--allowedTools=Bash", env={"HANDRAIL_FEATURES": "-backgroud"}, command="true")
 
     assert "HANDRAIL_FEATURES names 'backgroud'" in place.warnings
-    assert "Known: agents, background, task-list." in place.warnings
+    assert "Known: agents, background, plan, questions, task-list." in place.warnings
 
 
 def test_edit_and_write_read_the_file_first_and_say_so(place: Place) -> None:

@@ -456,6 +456,8 @@ def test_explain_names_the_hooks_and_asks_them_only_when_told_to(
     assert answered["reason"].endswith("objects: ask Ann first")
     assert explained(capsys, "Bash(deploy)", "--settings", settings, "--run-hooks")["decision"] == "allow"
     assert explained(capsys, "Read(a.txt)", "--settings", settings)["hooks"]["matching"] == []
+    silent = printed(capsys, "explain", "Bash(make)", "--settings", settings, "--run-hooks")[1]
+    assert "1 hook was asked and had no opinion" in silent
 
 
 def test_an_input_that_a_hook_rewrites_is_what_is_decided(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,6 +96,8 @@ def test_each_undo_can_be_taken_back_until_the_agent_goes_on(project: Path) -> N
     undone(project)
     put(project / "new" / "file", b"other", undo)
     assert redone() == (nothing, b"other")
+    listed = json.loads(undone(project, "--list", "--json").stdout)["changes"]
+    assert {"undo", "redo"} < {change["tool"] for change in listed}
 
 
 @pytest.mark.parametrize("name", ["0f3a", "tidy up"])

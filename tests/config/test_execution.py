@@ -26,9 +26,9 @@ def test_policy_goes_before_variables_and_these_before_other_files() -> None:
     written = settings({"features": {"agents": False, "new": True}})
     env = {"HANDRAIL_FEATURES": "agents, -task-list,"}
 
-    assert features_of(written, {}) == {"background", "task-list", "new"}
-    assert features_of(written, env) == {"agents", "background", "new"}
-    assert features_of(settings({}, {"features": {"agents": False}}), env) == {"background"}
+    assert features_of(written, {}) == {"background", "plan", "questions", "task-list", "new"}
+    assert features_of(written, env) == {"agents", "background", "plan", "questions", "new"}
+    assert features_of(settings({}, {"features": {"agents": False}}), env) == {"background", "plan", "questions"}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,8 @@ def test_families_that_do_not_exist_are_named_with_the_known_ones(
     found = unknown_features(settings({"features": section}), {"HANDRAIL_FEATURES": variable})
 
     assert found == tuple(
-        f"{place} names {name}, which is no family of tools and has no effect. Known: agents, background, task-list."
+        f"{place} names {name}, which is no family of tools and has no effect. "
+        "Known: agents, background, plan, questions, task-list."
         for place, name in named
     )
 
@@ -64,6 +65,8 @@ def test_scheduling_is_read_from_files_and_variables() -> None:
     by_variables = Scheduling("all", 4, {"Bash": 2, "Read": 8}, "isolate")
     assert scheduling_of(settings({"scheduling": section}), env) == by_variables
     assert scheduling_of(settings({}, {"scheduling": {"maxParallel": 1}}), env).max_parallel == 1
+    assert scheduling_of(settings({"scheduling": section}), env, "safe").early_start == "safe"
+    assert scheduling_of(settings({}, {"scheduling": {"earlyStart": "off"}}), env, "permitted").early_start == "off"
 
 
 def test_result_limits_are_read_from_files_and_variables() -> None:

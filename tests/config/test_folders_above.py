@@ -18,6 +18,8 @@ from handrail.session.session_settings import SessionSettings
 from tests.config.world import World
 
 ROOT, MIDDLE, NEAR = "project", "project/a", "project/a/b"
+TEXT = "7 characters, sha256 17a4a494b2bc4969"
+"""The text of the command, which is !`evil`."""
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ def test_a_repository_that_others_made_around_the_working_folder_brings_nothing(
     found = nested.gather(trust=True)
 
     assert bool(nested.places.above) is counts
-    assert [item.value for item in found.items] == (["Bash(evil)", ["evil"]] if counts else [])
+    assert [item.value for item in found.items] == (["Bash(evil)", ["evil"], TEXT] if counts else [])
     assert config_folders(near, nested.env, ("project",)) == () or counts
 
 
@@ -211,7 +213,7 @@ def test_a_link_in_a_folder_that_is_not_trusted_does_not_make_its_command_one_of
 
     found = nested.gather()
 
-    assert [(item.folder, item.value) for item in found.ignored] == [(str(near), ["evil"])]
+    assert [(item.folder, item.value) for item in found.ignored] == [(str(near), ["evil"]), (str(near), TEXT)]
     assert found.trust_by_folder[root] == "trusted"
 
 

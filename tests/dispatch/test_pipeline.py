@@ -227,7 +227,7 @@ async def test_what_only_reads_may_pass_and_the_rest_is_refused_when_nobody_can_
         read, written = await rest(executor)
     assert read.status is Status.OK
     assert (written.status, writer.started) == (Status.DENIED, [])
-    assert "nobody is here to be asked" in written.result.text
+    assert "there is no one to ask" in written.result.text
 
 
 @pytest.mark.proves("A17")
@@ -667,7 +667,7 @@ async def test_a_call_gets_its_checked_input_and_a_context_with_everything_it_ma
 @pytest.mark.parametrize(
     ("asked_for", "verdict", "reason"),
     [
-        (ToolUse("9", "Note", {"text": "b"}), Verdict.ALLOW, "nobody objects"),
+        (ToolUse("9", "Note", {"text": "b"}), Verdict.ALLOW, "nothing objects to it"),
         (ToolUse("9", "Nobody", {}), Verdict.DENY, "there is no tool 'Nobody'"),
         (ToolUse("9", "Note", {}), Verdict.DENY, "The required field 'text' is missing."),
     ],

@@ -145,6 +145,7 @@ def test_what_a_command_says_of_itself_is_read_and_what_has_no_effect_is_named(t
         context="fork",
         hooks={"PreToolUse": [{"matcher": "Bash"}]},
         runs=("git status",),
+        mark=found.by_name["ship"].mark,
     )
     where = "~/.claude/commands/old.md"
     assert found.problems == (

@@ -138,7 +138,7 @@ async def test_a_command_of_another_agent_works_with_its_model_its_output_its_fi
         "Made.",
         ["first", "notes.txt", "second"],
     )
-    assert "nobody is here to be asked" in results(fourth)
+    assert "there is no one to ask" in results(fourth)
     assert "Made." in json.dumps(third.body["messages"])
 
 
@@ -156,7 +156,7 @@ async def test_in_a_folder_that_is_not_trusted_a_command_runs_nothing_and_allows
     assert "runs `mkdir -v first`, and nothing was run: this folder is not trusted." in refused[-1]["result"]
     assert "handrail trust --show" in refused[-1]["result"]
     assert (refused[-1]["num_turns"], refused[-1]["is_error"], asked_before) == (0, False, 0)
-    assert "nobody is here to be asked" in results(p.server.requests[1])
+    assert "there is no one to ask" in results(p.server.requests[1])
     assert {each.body["model"] for each in p.server.requests} == {"claude-sonnet-4-6"}
     assert [each.name for each in work.iterdir()] == [".claude"]
 

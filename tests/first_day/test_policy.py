@@ -120,6 +120,27 @@ async def test_a_client_whose_guard_matches_no_tool_is_asked_instead(
     assert not (tmp_path / "work" / "made").exists()
 
 
+@pytest.mark.anyio
+async def test_a_deny_rule_that_a_client_sends_later_and_misspells_is_asked_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls = [Reply((use(str(n), "Bash", command=f"mkdir made{n}"),)) for n in (1, 2)]
+    rule = {"type": "addRules", "behavior": "deny", "destination": "session", "rules": [{"toolName": "bash"}]}
+    allow = {"type": "addRules", "behavior": "allow", "destination": "session", "rules": [{"toolName": "Bash"}]}
+    agree = {"behavior": "allow", "updatedInput": {"command": "mkdir made1"}, "updatedPermissions": [rule, allow]}
+    async with peer(tmp_path, [*calls, Reply((say("Done."),))]) as client:
+        await client.ask("initialize", hooks=None)
+        client.prompt("Make them.")
+        for answer in (agree, {"behavior": "deny", "message": "No."}):
+            asked = (await client.until("control_request"))[-1]
+            response = {"subtype": "success", "request_id": asked["request_id"], "response": answer}
+            client.say({"type": "control_response", "response": response})
+        result = (await client.until("result"))[-1]
+
+    assert [denial["tool_use_id"] for denial in result["permission_denials"]] == ["2"]
+    assert "names keep their case: Bash. Until it is corrected, calls of Bash" in caplog.text
+
+
 def test_a_guard_whose_script_is_gone_stops_what_it_guarded(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

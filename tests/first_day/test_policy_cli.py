@@ -139,6 +139,20 @@ def test_a_policy_is_explained_with_its_hooks_and_a_slip_is_no_answer(project: P
 
 
 @pytest.mark.anyio
+async def test_the_way_out_of_a_broken_rule_is_the_place_where_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / ".handrail").mkdir()
+    (tmp_path / ".handrail" / "settings.json").write_text('{"permissions": {\n"deny": [\n"Bash(curl"]}}')
+    replies = [Reply((ToolUse("t1", "Bash", {"command": "ls"}),)), Reply((Text("Done."),))]
+    place = "project settings .handrail/settings.json:3: Bash(curl"
+
+    told, _ = await run_agent(replies, tmp_path, "-p", "go")
+    lines, _ = await run_agent(replies, tmp_path, "-p", "go", "--output-format", "json")
+
+    assert f"To allow what was refused: correct the rule in {place}" in told.errors
+    assert json.loads(lines.out)["permission_denials"][0]["broken_rule"] == place
+
+
+@pytest.mark.anyio
 async def test_after_a_run_the_audit_says_what_was_decided_and_why(tmp_path: Path) -> None:
     uses = (
         ToolUse("t1", "Bash", {"command": "ls"}),

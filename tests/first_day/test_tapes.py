@@ -6,17 +6,24 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.messages import UserMessage
 from handrail.errors import CassetteMissError
 from handrail.http.client import HttpClient
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, session_normalizer
 from handrail.providers.cassette.record import Recorder
+from handrail.providers.cassette.tape import load
 from handrail.providers.choose import ModelOptions, choose, open_provider
+from handrail.session.build import open_session
+from handrail.session.session import Session
+from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing import CallRules, ScriptedModel, call_sync
 from handrail.testing.model_server import ModelServer, Reply
 from tests.forked import program, unmeasured
@@ -87,7 +94,7 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
     assert (changed.returncode, changed.stdout) == (0, "There are three.\n")
     assert "was recorded, this has changed: the system prompt." in changed.stderr
     assert exact.returncode == 1
-    assert "with match=conversation it would be answered" in exact.stderr
+    assert "with --replay-match conversation" in exact.stderr
     assert other.returncode == 1
     assert "It was recorded with the model 'claude-sonnet-4-6', not 'claude-opus-4-6'" in other.stderr
 
@@ -228,3 +235,30 @@ def test_one_line_of_a_test_edits_a_file(tmp_path: Path) -> None:
 
     assert outcome.status.value == "ok"
     assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
+@pytest.mark.anyio
+async def test_a_session_that_changes_its_model_is_one_tape_and_what_a_replay_leaves_is_told(tmp_path: Path) -> None:
+    tape, warnings = tmp_path / "run.jsonl", list[str]()
+    env = {"HOME": str(tmp_path), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "ANTHROPIC_API_KEY": "k"}
+    spec = SessionSpec(cwd=tmp_path, record=tape, model=ModelOptions(provider="anthropic", model="first"))
+    host = SessionHost(on_warning=warnings.append)
+
+    async def ask(session: Session, words: str) -> None:
+        async with aclosing(session.drive(UserMessage((Text(words),)))) as events:
+            async for _ in events:
+                pass
+
+    async with ModelServer([DONE, DONE]) as server:
+        session = open_session(spec, {**env, "ANTHROPIC_BASE_URL": server.url}, host)
+        await ask(session, "How many?")
+        await session.set_model("second")
+        await ask(session, "And now?")
+        await session.aclose()
+    assert [each.request.head["model"] for each in load(tape).recordings] == ["first", "second"]
+
+    session = open_session(replace(spec, record=None, replay=tape), env, host)
+    await ask(session, "How many?")
+    await session.aclose()
+    [told] = warnings
+    assert told.startswith(f"1 of 2 recorded answers in {tape} were not asked for: this run ended earlier")

@@ -85,6 +85,35 @@ def http(status: str, kind: str, body: bytes, *headers: bytes) -> bytes:
 # What a model server says
 
 
+async def test_lines_of_a_run_tell_of_commands_in_the_background_and_end_with_the_result(tmp_path: Path) -> None:
+    short = ToolUse("t1", "Bash", {"command": "true", "run_in_background": True, "description": "Look around"})
+    long = ToolUse("t2", "Bash", {"command": "sleep 600", "run_in_background": True, "description": "Wait"})
+    replies = [Reply((short,)), Reply((long,)), HELLO]
+    async with ModelServer(replies, strict=True) as server:
+        env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "k"}
+        flags = ("--output-format", "stream-json", "--allowedTools", "Bash")
+        ran = await handrail(tmp_path, env, *flags)
+
+    lines = [json.loads(line) for line in ran.out.splitlines()]
+    assert (ran.code, lines[-1]["type"]) == (0, "result")
+    begun = [line for line in lines if line.get("subtype") == "task_started"]
+    over = {line["task_id"]: line for line in lines if line.get("subtype") == "task_notification"}
+    listed = [[task["description"] for task in each["tasks"]] for each in lines if "tasks" in each]
+    assert [(line["tool_use_id"], line["task_type"]) for line in begun] == [("t1", "local_bash"), ("t2", "local_bash")]
+    assert [over[line["task_id"]]["status"] for line in begun] == ["completed", "stopped"]
+    assert (["Look around"] in listed, listed[-1]) == (True, [])
+
+
+async def test_a_port_at_which_nothing_listens_is_told_at_once_and_not_tried_for_long(tmp_path: Path) -> None:
+    async with ModelServer([]) as server:
+        url = server.url
+    ran = await handrail(tmp_path, {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"}, "--output-format=stream-json")
+
+    retries = [line for line in map(json.loads, ran.out.splitlines()) if line.get("subtype") == "api_retry"]
+    assert [(line["attempt"], line["max_retries"]) for line in retries] == [(1, 2), (2, 2)]
+    assert "Is the server running, and is its address right?" in ran.result["result"]
+
+
 @pytest.mark.parametrize(
     ("answer", "env", "says"),
     [

@@ -86,6 +86,7 @@ async def test_trust_holds_for_what_was_trusted_and_not_for_what_a_command_becam
     assert [item.shown for item in found.items] == [
         'commands.go.runs: ["mkdir first"]',
         'commands.go.allowed-tools: ["Bash(mkdir *)"]',
+        "commands.go.text: 19 characters, sha256 e7f8ff459d70248c",
     ]
     TrustStore(state).trust(str(work), found.items)
 
@@ -97,6 +98,41 @@ async def test_trust_holds_for_what_was_trusted_and_not_for_what_a_command_becam
     async with peer(tmp_path, options=EngineOptions()) as p:
         assert "it changed since this folder was trusted" in result_of(await p.turn("/go"))
         assert not (work / "second").exists()
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize(
+    ("front", "body", "is_trusted"),
+    [
+        ("allowed-tools: Bash(mkdir *)", "Now: !`mkdir new`\n\nDo as you like.", False),
+        ("allowed-tools: Bash(mkdir *)\ndisallowed-tools: Read", "Now: !`mkdir new`", False),
+        ("allowed-tools: Bash(mkdir *)\narguments: [where]", "Now: !`mkdir new`", False),
+        ("allowed-tools: Bash(mkdir *)\ndescription: Other words", "Now: !`mkdir new`", True),
+    ],
+)
+async def test_whatever_governs_a_trusted_command_may_not_change(
+    tmp_path: Path, front: str, body: str, is_trusted: bool
+) -> None:
+    work = tmp_path / "work"
+    command(work, "allowed-tools: Bash(mkdir *)", "Now: !`mkdir new`")
+    trust(tmp_path, work)
+    command(work, front, body)
+
+    async with peer(tmp_path, [DONE], options=EngineOptions()) as p:
+        await p.turn("/go")
+
+    assert (work / "new").exists() is is_trusted
+
+
+async def test_a_file_that_a_command_only_prints_may_change(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    command(work, "allowed-tools: Bash", "It is version !`cat VERSION`.")
+    (work / "VERSION").write_text("1")
+    trust(tmp_path, work)
+    (work / "VERSION").write_text("2")
+
+    async with peer(tmp_path, [DONE], options=EngineOptions()) as p:
+        assert result_of(await p.turn("/go")) == "Done."
 
 
 def trust(tmp_path: Path, work: Path) -> None:
@@ -116,6 +152,10 @@ def script(path: Path, line: str) -> None:
     [
         ("./run.sh", "run.sh"),
         ("sh run.sh", "run.sh"),
+        ("sh *.sh", "run.sh"),
+        ("cd lib && sh run.sh", "lib/run.sh"),
+        ("sh lib/{other,run}.sh", "lib/run.sh"),
+        ("cat run.sh | sh", "run.sh"),
         ("${CLAUDE_PROJECT_DIR}/run.sh", "run.sh"),
         ("${CLAUDE_SKILL_DIR}/run.sh", ".claude/commands/run.sh"),
         ("${HANDRAIL_SKILL_DIR}/run.sh", ".claude/commands/run.sh"),
@@ -244,7 +284,7 @@ async def test_an_interrupt_ends_what_a_command_runs_and_takes_its_permissions_b
         await p.until("result")
         await p.turn("Make it.")
 
-        assert "nobody is here to be asked" in p.server.requests[1].raw.decode()
+        assert "there is no one to ask" in p.server.requests[1].raw.decode()
     assert not (tmp_path / "work/made").exists()
 
 

@@ -33,4 +33,4 @@ class RuleGate(WithoutPolicy):
             return decision
         if self._approver is not None:
             return await self._approver.approve(request, decision)
-        return replace(decision, verdict=Verdict.DENY, reason=f"{decision.reason}, and nobody is here to be asked")
+        return replace(decision, verdict=Verdict.DENY, reason=f"{decision.reason}, and there is no one to ask")

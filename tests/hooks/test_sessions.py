@@ -87,7 +87,7 @@ async def test_where_nobody_is_asked_nothing_is_announced(place: Place) -> None:
 
     [told] = place.told()
     assert (told["hook_event_name"], told["tool_name"]) == ("PermissionDenied", "Write")
-    assert "nobody is here" in told["reason"]
+    assert "no one to ask" in told["reason"]
 
 
 async def test_a_denied_call_may_be_tried_again_if_a_hook_says_so(place: Place) -> None:

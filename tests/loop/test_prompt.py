@@ -1,5 +1,6 @@
 """The system prompt: named parts, stable bytes, nothing of the surroundings; and what opens a conversation."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_our_own_words_are_short_and_name_no_model_or_vendor() -> None:
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 def test_another_day_folder_branch_or_turn_leaves_the_bytes_before_the_messages_alone(api: Api) -> None:
     writer = api.writer(quirks_of(api.name, "https://api.anthropic.com", "some-model"))
-    other = FACTS._replace(cwd=Path("/elsewhere"), date="2031-01-01", git=None)
+    other = replace(FACTS, cwd=Path("/elsewhere"), date="2031-01-01", git=None)
     bodies = []
     for facts in (FACTS, other):
         history = History([context_attachment(facts), UserMessage((Text("Go."),))])
@@ -106,7 +107,7 @@ def test_what_opens_a_conversation_is_memory_then_facts_in_one_block() -> None:
     ],
 )
 def test_facts_say_what_is_known_of_git(git: GitFacts | None, line: str) -> None:
-    assert facts_text(FACTS._replace(git=git)) == (
+    assert facts_text(replace(FACTS, git=git)) == (
         "<environment>\nWorking folder: /home/me/project\nPlatform: Linux 6 x86_64\nDate: 2026-11-15\n"
         f"Model: some-model\nTools: Read\n{line}\n</environment>"
     )

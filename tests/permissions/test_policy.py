@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.builtin.bash.tool import Bash
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleSource
 from handrail.permissions.update import UpdateProblem, apply_update
+from handrail.session.services import default_services
+from handrail.tools.permission import Verdict
 from handrail.tools.pool import DenyFilter
 from handrail.tools.tool import McpInfo
 
@@ -161,6 +164,35 @@ def test_mode_and_folders_are_updated() -> None:
     less = apply_update(more, {"type": "removeDirectories", "directories": ["/q"]})
     assert isinstance(less, Policy)
     assert less.working_dirs == ("/p",)
+
+
+@pytest.mark.parametrize(("name", "content"), [("Bash", "rm -rf"), ("bash", None), ("Shell", "x")])
+@pytest.mark.parametrize("behaviour", ["deny", "ask"])
+def test_a_forbidding_rule_that_comes_later_and_cannot_work_is_asked_for_until_it_is_replaced(
+    name: str, content: str | None, behaviour: str
+) -> None:
+    rule = {"toolName": name} | ({} if content is None else {"ruleContent": content})
+    update = {"type": "addRules", "behavior": behaviour, "rules": [rule]}
+    narrowed = apply_update(EMPTY.adding(ALLOW, ["Bash"], RuleSource("user")), update)
+    assert isinstance(narrowed, Policy)
+    mended = apply_update(narrowed, {**update, "type": "replaceRules", "rules": [{"toolName": "WebFetch"}]})
+    removed = apply_update(narrowed, {**update, "type": "removeRules"})
+    assert isinstance(mended, Policy)
+    assert isinstance(removed, Policy)
+
+    policies = (narrowed, mended, removed)
+    verdicts = [policy.decide(Bash(default_services({})), {"command": "rm -rf x"}).verdict for policy in policies]
+    assert verdicts == [Verdict.ASK, Verdict.ALLOW, Verdict.ALLOW]
+
+
+def test_a_rule_that_comes_later_may_be_about_a_tool_of_the_session() -> None:
+    update = {"type": "addRules", "behavior": "deny", "rules": [{"toolName": "deploy"}]}
+
+    unknown, known = apply_update(EMPTY, update), apply_update(EMPTY.with_tool_names(["deploy"]), update)
+
+    assert isinstance(unknown, Policy)
+    assert isinstance(known, Policy)
+    assert [len(policy.problems) for policy in (unknown, known)] == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ FOR_PROGRAMS: Mapping[str, str] = {
     "PermissionSnapshot.pre_plan_mode": TOOLS_OF_USERS,
     **dict.fromkeys([f"RunOptions.{name}" for name in ("commands", "debug", "verbose")], TOOLS_OF_USERS),
     **dict.fromkeys([f"RunOptions.{name}" for name in ("mcp_resources", "mcp_servers")], TOOLS_OF_USERS),
-    **dict.fromkeys([f"ToolContext.{name}" for name in ("budget", "may_use", "message")], TOOLS_OF_USERS),
+    **dict.fromkeys([f"ToolContext.{name}" for name in ("budget", "may_use")], TOOLS_OF_USERS),
     **dict.fromkeys([f"ToolContext.{name}" for name in ("refresh_tools", "state")], TOOLS_OF_USERS),
     **dict.fromkeys([f"RunContext.{name}" for name in ("budget", "files")], THROUGH_CONTEXT),
     **dict.fromkeys([f"RunContext.{name}" for name in ("message", "refresh_tools", "state")], THROUGH_CONTEXT),

@@ -202,7 +202,7 @@ async def test_no_server_at_all_is_a_failure_that_says_where() -> None:
 
     failure = events[-1]
     assert isinstance(failure, StreamFailure)
-    assert failure.kind == "connect"
+    assert failure.kind == "refused"
     assert server.url in failure.message
     assert len(retries(events)) == 1
 

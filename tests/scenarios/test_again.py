@@ -6,6 +6,8 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from handrail import CarefulGate, Limits, Rails, Text, ToolUse, tool
@@ -128,6 +130,49 @@ async def test_a_side_effect_that_the_second_answer_does_not_ask_for_is_told() -
     assert isinstance(note.content[0], Text)
     assert "Save {'file': 'a'}: it was cut off" in note.content[0].text
     assert roles(agent.messages) == ["user", "assistant", "results", "given_up_calls", "assistant"]
+
+
+FILES = st.lists(st.sampled_from("abc"), max_size=4)
+
+
+async def saved_in_a_retry(broken: list[str], last: list[str]) -> tuple[list[str], list[str], str]:
+    """What a tool began for an answer that broke off, what for the retry, and what the program told the model."""
+    began: list[str] = []
+    cut = asyncio.Event()
+
+    @tool()
+    async def save(file: str) -> str:
+        """Write a file."""
+        began.append(file)
+        await asyncio.sleep(0.1)
+        return f"saved {file}"
+
+    def calls(answer: int, files: list[str]) -> list[ToolUse]:
+        return [use(f"{answer}-{at}", "save", file=file) for at, file in enumerate(files)]
+
+    script = [[*calls(1, broken), gate(cut), CUT], [*calls(2, last), say("On.")], [say("Done.")]]
+    agent = an_agent(scripted(script), save, rails=TRUSTING)
+    asyncio.get_running_loop().call_later(0.25, cut.set)  # two have ended then, a third is cut off
+    before: list[str] = []
+    async for event in agent.run("Go."):
+        if isinstance(event, AnswerDiscarded):
+            before = [*began]
+    told = str([message for message in agent.messages if isinstance(message, Attachment)])
+    return before, began[len(before) :], told
+
+
+@pytest.mark.proves("R4", "R11", "K8")
+@given(broken=FILES.filter(bool), last=FILES)
+def test_a_write_that_began_for_an_answer_that_broke_off_is_never_repeated_and_always_told(
+    broken: list[str], last: list[str]
+) -> None:
+    before, after, told = run_virtual(saved_in_a_retry(broken, last))
+
+    assert before == broken[:3], "each began as soon as the one before it was over, while the answer went on"
+    for file in "abc":
+        again = last.count(file)
+        assert after.count(file) == max(0, again - before.count(file))
+        assert (f"save {{'file': '{file}'}}" in told) == (before.count(file) > again)
 
 
 @pytest.mark.proves("K6", "R1")

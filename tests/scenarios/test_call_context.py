@@ -399,9 +399,10 @@ async def test_a_tool_that_becomes_usable_is_appended_and_one_that_stops_keeps_i
 
 @pytest.mark.proves("B14", "G29")
 async def test_tools_that_plan_mode_left_out_come_back_when_it_is_left(tmp_path: Path) -> None:
-    wish = Wish(lambda _ctx: None, ContextChange(leave_plan=True))
-    model = ScriptedModel([[use("1", "wish")], [say("Done.")]])
-    agent = Agent(model, [wish], can_use_tool=agree, mode="plan", cwd=tmp_path, env=ENV)
+    model = ScriptedModel([[say("Planned.")], [say("Done.")]])
+    agent = Agent(model, mode="plan", cwd=tmp_path, env=ENV)
+    await agent.ask("Plan.")
+    agent.session.settings.set_mode("default")
     await agent.ask("Go.")
 
     planning, working = sent(model)

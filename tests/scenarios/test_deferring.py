@@ -118,7 +118,7 @@ async def test_the_run_ends_before_the_call_and_says_which(till: Till) -> None:
         pytest.param(verdict("allow", updatedInput={"amount": 4}), [4], "paid 4", id="changed"),
         pytest.param(None, [5], "paid 5", id="nothing against it"),
         pytest.param(DENY, [], "too dear", id="denied"),
-        pytest.param(verdict("ask"), [], "nobody is here to be asked", id="asked"),
+        pytest.param(verdict("ask"), [], "there is no one to ask", id="asked"),
     ],
 )
 async def test_the_next_run_takes_it_up_before_its_prompt(till: Till, answer: Any, paid: list[int], told: str) -> None:

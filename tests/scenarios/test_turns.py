@@ -149,7 +149,7 @@ async def test_a_refused_call_is_told_to_the_model_and_counted() -> None:
     ended = ending(await played(agent.run("Write.")))
 
     assert [(denial.use.id, denial.use.name) for denial in ended.denials] == [("1", "write")]
-    assert "nobody is here to be asked" in ended.denials[0].reason
+    assert "there is no one to ask" in ended.denials[0].reason
     assert ended.move is Move.STOPPED
     assert not refused(agent.messages)
 

@@ -3,14 +3,18 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
+from handrail import Agent, Text, ToolUse, tool
 from handrail.extensions.places import repository_of
 from handrail.loop.prompt import GitFacts, facts_text
 from handrail.processes.sandbox.placeholders import Placeholders
+from handrail.providers.choose import ModelOptions
 from handrail.session.environment import (
     MAX_SMALL_FILE,
     GitProbe,
@@ -19,6 +23,7 @@ from handrail.session.environment import (
     git_folder,
     parse_status,
 )
+from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.needs("git")
 
@@ -268,19 +273,65 @@ def test_asking_changes_nothing_in_the_repository(repository: Path) -> None:
 
 
 @pytest.mark.proves("R8")
-def test_a_git_that_takes_too_long_is_ended_and_said_so(repository: Path, tmp_path: Path) -> None:
-    slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\nexec sleep 600\n")
-    slow.chmod(0o755)
-
-    started = GitProbe(repository, {"PATH": f"{slow.parent}:{ENV['PATH']}"}, patience=0.0)
+def test_a_git_that_takes_too_long_is_ended_and_said_so(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.session.environment.MAX_SECONDS", 0.0)
+    started = GitProbe(repository, other_git(tmp_path, "exec sleep 600"), patience=0.0)
     process = started._process
     facts = started.facts()
 
     assert facts == GitFacts("main", note="git status took too long")
     assert process is not None
     assert process.returncode is not None
+
+
+def other_git(tmp_path: Path, script: str) -> dict[str, str]:
+    """Variables with a git program that only runs a script."""
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}:{ENV['PATH']}", "HOME": "/nonexistent"}
+
+
+@pytest.mark.proves("R5")
+@pytest.mark.anyio
+async def test_what_git_answers_late_comes_with_the_second_request_and_once(repository: Path, tmp_path: Path) -> None:
+    asked, answered = tmp_path / "asked", tmp_path / "answered"
+    os.mkfifo(asked)
+    os.mkfifo(answered)
+    script = f"read word < {asked}; printf '## main\\0 M kept.txt\\0'; exec 1>&-; echo done > {answered}"
+    env = other_git(tmp_path, script) | {"HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+
+    @tool(read_only=True)
+    def release() -> str:
+        """Let git answer, and wait until it has."""
+        asked.write_text("go\n")
+        return answered.read_text()
+
+    replies = [
+        Reply((ToolUse("1", "release", {}),)),
+        Reply((ToolUse("2", "Read", {"file_path": "kept.txt"}),)),
+        Reply((Text("Done."),)),
+    ]
+    with anyio.fail_after(30):
+        async with ModelServer(replies) as server:
+            model = ModelOptions("anthropic", "m", server.url)
+            async with Agent(model, [release], cwd=repository, env=env, settings=True) as agent:
+                await agent.ask("Go.")
+
+    first, second, third = ([*told(request.body)] for request in server.requests)
+    assert "Git: branch main; changes not known: git status still runs, its answer follows" in first[0]
+    assert second[: len(first)] == third[: len(first)] == first
+    late = "<environment>\nGit: branch main; changed paths when the run began (1):\n   M kept.txt\n</environment>"
+    assert [texts.count(late) for texts in (first, second, third)] == [0, 1, 1]
+
+
+def told(body: dict[str, Any]) -> Iterator[str]:
+    """The texts of a request."""
+    for message in body["messages"]:
+        yield from (block["text"] for block in message["content"] if block["type"] == "text")
 
 
 @pytest.mark.proves("R6")

@@ -108,7 +108,7 @@ def test_agents_md_is_read_when_claude_md_cannot_be(project: Project) -> None:
     memory = project.read()
 
     assert [each.text for each in memory.files] == ["Readable."]
-    assert problems(memory) == ["CLAUDE.md was not read: it is not UTF-8 text (invalid start byte at byte 0)."]
+    assert problems(memory) == ["CLAUDE.md was not read: not UTF-8 (invalid start byte at byte 0). Save it as UTF-8."]
 
 
 def test_imports_follow_the_importing_file_four_steps_deep_and_in_circles_once(project: Project) -> None:
@@ -123,8 +123,8 @@ def test_imports_follow_the_importing_file_four_steps_deep_and_in_circles_once(p
 
     assert [each.path.name for each in memory.files] == ["CLAUDE.md", "1.md", "2.md", "3.md", "4.md"]
     assert problems(memory) == [
-        "4.md does not import '5.md': imports go 4 steps deep at most.",
-        "CLAUDE.md imports 'docs/none.md', and there is no such file.",
+        "4.md does not import '5.md': only 4 steps are followed. Import it earlier.",
+        "CLAUDE.md imports 'docs/none.md', and there is no such file. Correct the path after the @.",
     ]
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from functools import partial
@@ -95,9 +96,9 @@ def test_an_agent_file_replaces_a_built_in_agent_only_once_it_is_trusted(name: s
 def test_json_never_steers_a_terminal_and_means_the_same(value: object) -> None:
     written = plain_json(value)
 
-    assert not UNSAFE.search(written)
+    assert not re.search(UNSAFE, written)
     assert json.loads(written) == json.loads(json.dumps(value).encode("utf-8", "replace"))
-    assert not UNSAFE.search(without_steering(str(value)))
+    assert not re.search(UNSAFE, without_steering(str(value)))
 
 
 @pytest.mark.proves("X23")
@@ -121,7 +122,7 @@ def test_no_steering_character_reaches_a_terminal_in_any_format(form: list[str],
     os.close(ours)
 
     assert b"evil" in shown
-    assert not UNSAFE.search(shown.decode())
+    assert not re.search(UNSAFE, shown.decode())
 
 
 # The state folder

@@ -150,7 +150,7 @@ def test_two(cassette):
     assert "1 failed, 1 passed, 1 warning" in output
     assert "UserWarning: Since the cassette" in output
     assert "was recorded, this has changed: the system prompt" in output
-    assert "with match=conversation it would be answered" in output
+    assert "with --replay-match conversation" in output
 
 
 async def test_settings_name_what_is_secret_and_what_is_volatile(tmp_path: Path) -> None:

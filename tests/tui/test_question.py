@@ -1,10 +1,21 @@
 """Questions on a terminal: nothing of the call is hidden, and only a clear yes is one."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.tui.question import MAX_LINES, PermissionQuestion, TypedReply, question_lines, read_reply
+from handrail.tools.cards import Choice, FormField
+from handrail.tui.question import (
+    MAX_LINES,
+    PermissionQuestion,
+    TypedReply,
+    field_lines,
+    question_lines,
+    read_choice,
+    read_reply,
+)
 from handrail.tui.text import columns
 
 
@@ -61,3 +72,31 @@ def test_a_long_call_is_shown_in_part_and_whole_when_asked() -> None:
     assert len(short) == 1 + MAX_LINES + 2
     assert short[-3:] == ["      (+89 more lines; v shows them)", "  why: why", "  always: Rule (in file)"]
     assert len(question_lines(question, 80, whole=True)[0]) == 103
+
+
+COLOURS = FormField("Which colours?", "Colours", (Choice("red", "like fire"), Choice("blue", preview="sea\nsky")))
+
+
+@pytest.mark.parametrize(
+    ("typed", "several", "answers"),
+    [
+        ("1\n", False, ("red",)),
+        ("1, 2\n", True, ("red", "blue")),
+        ("2 2\n", True, ("blue",)),
+        ("1 2\n", False, ("1 2",)),
+        ("3\n", False, ("3",)),
+        ("like grass\n", True, ("like grass",)),
+        ("\n", False, ()),
+    ],
+)
+def test_answers_are_chosen_by_number_or_typed(typed: str, several: bool, answers: tuple[str, ...]) -> None:
+    assert read_choice(typed, replace(COLOURS, several=several)) == answers
+
+
+@given(st.text(max_size=200), st.integers(40, 120))
+def test_a_form_and_a_plan_fit_and_cannot_pass_for_our_own_words(text: str, width: int) -> None:
+    form = field_lines(FormField(text, "", (Choice(text, text, text), Choice("b"))), width)
+    plan = question_lines(PermissionQuestion("The plan", {}, "why", document=text or "x"), width, whole=True)[0]
+
+    assert all(columns(line) <= width and "\x1b" not in line and "\r" not in line for line in (*form, *plan))
+    assert all(line.startswith("  ") for line in (*form[1:], *plan[1:]))

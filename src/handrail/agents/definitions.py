@@ -16,7 +16,7 @@ else:  # the first request does not need them
     known_tools = lazy("handrail.permissions.known_tools")
     rules = lazy("handrail.permissions.rules")
 
-NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
+NAME = r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
 
 
@@ -137,7 +137,7 @@ def _names_tool(names: tuple[str, ...], tool: str) -> bool:
 
 
 def _problem(name: object, description: object, mode: object) -> str:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not re.fullmatch(NAME, name):
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"

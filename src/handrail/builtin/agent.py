@@ -1,7 +1,5 @@
 """Agent: hand a task to a sub-agent."""
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.tools.access import Access
@@ -10,14 +8,14 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.delegation import AgentTask, Delegate
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse, Verdict
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 from handrail.tools.wording import did_you_mean
 
 DEFAULT_KIND = "general-purpose"
 
 
-class AgentInput(Input):
+class AgentInput(PlainInput):
     description: str = Field(description="The task in three to five words.")
     prompt: str = Field(description="The whole task.")
     subagent_type: str = Field(default=DEFAULT_KIND, description="Which kind of sub-agent.")

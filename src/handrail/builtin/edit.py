@@ -1,7 +1,5 @@
 """Edit: replace text in a file and keep every other byte."""
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
@@ -29,7 +27,7 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 from handrail.tools.wording import several
 
@@ -37,7 +35,7 @@ NAMED_LINES = 10
 MAX_PREVIEW = 20_000
 
 
-class EditInput(Input):
+class EditInput(PlainInput):
     file_path: str = Field(description="The file to change.")
     old_string: str = Field(description="The text to replace; empty to make a new file.")
     new_string: str = Field(description="What stands there afterwards.")

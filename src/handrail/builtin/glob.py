@@ -4,12 +4,9 @@ import os
 import posixpath
 import time
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
 
-from pydantic import Field
-
-from handrail.builtin.services import ToolServices, nothing_hidden
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
 from handrail.builtin.support.places import place_of
 from handrail.builtin.support.read_only import ReadOnlyTool
@@ -20,6 +17,7 @@ from handrail.builtin.support.ripgrep import (
     one_line,
     relative_name,
     sort_names,
+    visible_names,
 )
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
@@ -29,7 +27,7 @@ from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.wording import several
 
 MAX_FILES = 100
@@ -38,7 +36,7 @@ NO_IGNORE = "CLAUDE_CODE_GLOB_NO_IGNORE"
 OFF = frozenset({"0", "false", "no", "off"})
 
 
-class GlobInput(Input):
+class GlobInput(PlainInput):
     pattern: str = Field(
         default="", max_length=1000, description="For example src/**/*.{ts,tsx}; left out: list the folder."
     )
@@ -117,9 +115,8 @@ class Glob(ReadOnlyTool[GlobInput]):
             if not exact or self._respects_ignore_files:
                 fits = matcher(rest)
                 names = (name for name in names if fits(tuple(os.fsdecode(name[2:]).split("/"))))
-            if self._services.hidden is not nothing_hidden:
-                names = filter(partial(self._shows, folder), names)
-            newest, total = sort_names(folder, names, self._services, MAX_FILES)
+            shown = visible_names(folder, names, self._services)
+            newest, total = sort_names(folder, shown, self._services, MAX_FILES)
             if program.complaint and not program.unreadable:
                 complaint = program.complaint.decode(errors="replace").strip().rstrip(".")
                 raise ToolError(f"{pattern!r} cannot be searched for: {complaint}. Give another pattern.")
@@ -142,11 +139,9 @@ class Glob(ReadOnlyTool[GlobInput]):
         """The entries of the folder, folders first and with a slash."""
         with os.scandir(folder.descriptor) as entries:
             found = sorted((not entry.is_dir(), entry.name) for entry in entries if not _stands_in(entry))
-        shown = [(file, name) for file, name in found if self._shows(folder, os.fsencode(name))]
-        return GlobResult([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
-
-    def _shows(self, folder: Folder, name: bytes) -> bool:
-        return not self._services.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
+        files = {name: file for file, name in found}
+        shown = [*map(os.fsdecode, visible_names(folder, map(os.fsencode, files), self._services))]
+        return GlobResult([name if files[name] else f"{name}/" for name in shown[:MAX_ENTRIES]], len(shown))
 
 
 def _stands_in(entry: os.DirEntry[str]) -> bool:

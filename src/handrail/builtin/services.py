@@ -33,6 +33,8 @@ class ToolServices:
     """Real paths of the folders where the agent may work; the first is the project."""
     state: Path
     """A private folder of this session. The first tool that writes there creates it."""
+    plan: Path | None = None
+    """The plan file; None = `plan.md` in that folder."""
     hidden: Callable[[str], bool] = nothing_hidden
     """Whether a rule forbids reading this real path, so that searches leave it out."""
     delegate: Delegate | None = None
@@ -49,3 +51,8 @@ class ToolServices:
     """How many bytes of output a command may write before it is stopped."""
     sorts_by_name: bool = False
     """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""
+
+    @property
+    def plan_file(self) -> Path:
+        """The one file that may be written in plan mode."""
+        return self.plan or self.state / "plan.md"

@@ -2,19 +2,17 @@
 
 import asyncio
 
-from pydantic import Field
-
 from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 
 MAX_SECONDS = 3600.0
 
 
-class SleepInput(Input):
+class SleepInput(PlainInput):
     seconds: float = Field(gt=0, le=MAX_SECONDS, description="How long to wait.")
 
 

@@ -11,7 +11,7 @@ from handrail.tools.pool import AnyTool, Environment, ToolEntry
 from handrail.tools.search import Searching
 from handrail.tools.stub import fetch
 
-USUAL_FEATURES = frozenset({"background", "task-list"})
+USUAL_FEATURES = frozenset({"background", "plan", "questions", "task-list"})
 """The tool families that work everywhere; sub-agents need a session that runs them."""
 
 
@@ -25,8 +25,11 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
     services = cache(services)  # the tools of a session share it
     return (
         _entry("Agent", "agent.AgentTool", services, feature="agents"),
+        _entry("AskUserQuestion", "ask_user_question.AskUserQuestion", feature="questions", when=_can_ask),
         _entry("Bash", "bash.tool.Bash", services, simple=True, when=_not_by_repl),
         _entry("Edit", "edit.Edit", services, simple=True),
+        _entry("EnterPlanMode", "plan_mode.enter_plan_mode.EnterPlanMode", feature="plan", when=_can_ask),
+        _entry("ExitPlanMode", "plan_mode.exit_plan_mode.ExitPlanMode", services, feature="plan", when=_can_ask),
         _entry("Glob", "glob.Glob", services, simple=True, when=_has_search),
         _entry("Grep", "grep.tool.Grep", services, simple=True, when=_has_search),
         _entry("Monitor", "background.monitor.Monitor", services, feature="background", when=_has_background),
@@ -46,6 +49,10 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
         _entry("ToolSearch", "tool_search.ToolSearch", catalog),
         _entry("Write", "write.Write", services, simple=True),
     )
+
+
+def _can_ask(environment: Environment) -> bool:
+    return environment.can_ask
 
 
 def _has_background(environment: Environment) -> bool:
@@ -82,6 +89,7 @@ def _has_pwsh(environment: Environment) -> bool:
 
 
 NEEDS: Mapping[Callable[[Environment], bool], str] = {
+    _can_ask: "someone to ask (a terminal, or a program that answers)",
     _has_background: "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS unset",
     _has_search: "HANDRAIL_EMBEDDED_SEARCH unset, and no REPL in its place",
     _has_task_list: "CLAUDE_CODE_ENABLE_TASKS unset",

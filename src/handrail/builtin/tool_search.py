@@ -1,18 +1,16 @@
 """ToolSearch: load the definitions of deferred tools."""
 
-from pydantic import Field
-
 from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.conversation.blocks import ToolReference
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.search import Searching
 
 
-class ToolSearchInput(Input):
+class ToolSearchInput(PlainInput):
     query: str = Field(max_length=1000, description="`select:A,B` for names, or keywords; `+word` must be in the name.")
     max_results: int = Field(default=5, ge=1, le=50, description="How many tools at the most.")
 

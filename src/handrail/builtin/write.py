@@ -1,7 +1,5 @@
 """Write: create or replace a whole file."""
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
@@ -23,7 +21,7 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 from handrail.tools.wording import several
 
@@ -31,7 +29,7 @@ MAX_CONTENT_CHARS = 50_000_000
 MAX_COMPARED_BYTES = 8 * 1024 * 1024
 
 
-class WriteInput(Input):
+class WriteInput(PlainInput):
     file_path: str = Field(description="The file to write.")
     content: str = Field(description="Everything that the file shall hold.")
 

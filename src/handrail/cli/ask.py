@@ -22,10 +22,21 @@ class TerminalHandler:
 
     async def ask(self, question: "Question") -> "ApprovalAnswer":
         """The person's answer."""
+        if question.form:
+            return await self._fill_in(question)
         reply = await self._dialog.ask(permission_question(question))
         if reply.choice == "no":
             return Deny(reply.words)
         return question.always() if reply.choice == "always" else Allow()
+
+    async def _fill_in(self, question: "Question") -> "ApprovalAnswer":
+        answers = await self._dialog.fill_in(question.form)
+        if answers is None:
+            return Deny("the terminal is gone")
+        several = {field.question for field in question.form if field.several}
+        return question.filled_in(
+            {text: chosen if text in several else chosen[0] for text, chosen in answers.items() if chosen}
+        )
 
     def update(self, question: "Question") -> None:
         """The question on the screen stays as it is."""
@@ -44,6 +55,7 @@ def permission_question(question: "Question") -> PermissionQuestion:
         reason=question.reason,
         risk=risk,
         always=always_text(question.proposals),
+        document=question.document.body if question.document else "",
     )
 
 

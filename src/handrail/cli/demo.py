@@ -72,7 +72,7 @@ async def play(model: Model, ground: Ground, width: int) -> DemoView:
         flags=SettingsFlags(trust=True, managed_policy=False),
     )
     session = open_session(spec, ground.env, SessionHost(model=model))
-    session.warm_up()  # what a longer run does while the model thinks
+    session.warm_up.load()  # what a longer run does while the model thinks
     working = asyncio.current_task()
     assert working
     with on_termination(partial(asyncio.get_running_loop().call_soon_threadsafe, working.cancel)):

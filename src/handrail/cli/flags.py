@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
@@ -17,6 +18,7 @@ else:
     difflib = lazy("difflib")  # only an unknown flag pays for it
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+EARLY_STARTS = ("permitted", "safe", "off", "all")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
 MATCHES = ("exact", "conversation", "loose")
 
@@ -83,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
         usage='handrail "PROMPT" [flags]',
         description="Let an agent work on a prompt. What is piped in is added to the prompt.",
         allow_abbrev=False,
+        formatter_class=partial(argparse.HelpFormatter, width=100),  # each flag makes one, and asks for the real width
     )
     top.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="answer and leave")
     top.add_argument("words", nargs="*", metavar="PROMPT", help=argparse.SUPPRESS)
@@ -96,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
     top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers (2,000 unless a program drives)")
     top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
+    top.add_argument("--early-start", choices=EARLY_STARTS, default="", help="which calls start as an answer arrives")
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")
     top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
@@ -125,6 +129,7 @@ def parser() -> argparse.ArgumentParser:
     for flag, values in LATER_FLAGS.items():
         extra: dict[str, Any] = {"nargs": "?", "const": True} if values else {"action": "store_true"}
         top.add_argument(flag, dest="later" + flag, help=argparse.SUPPRESS, **extra)
+    top.formatter_class = argparse.HelpFormatter
     return top
 
 

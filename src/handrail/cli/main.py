@@ -265,6 +265,6 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        sys.stderr.write(f"handrail: {error.strerror}{where}\n")
+        sys.stderr.write(f"handrail: {error.strerror}{where}. Look whether it exists, may be used and has room.\n")
         return FAILED
     return code

@@ -21,7 +21,6 @@ def run(chosen: argparse.Namespace) -> int:
             f"Session {history.session} has nothing to redo: no undo was made, or the agent has changed files since. "
             "`handrail undo --list` shows all changes."
         )
-    print_result(
-        go_back(folder, to, force=chosen.force), f"changed again in session {history.session}.", as_json=chosen.json
-    )
+    done = go_back(folder, to, force=chosen.force, by="redo")
+    print_result(done, f"changed again in session {history.session}.", as_json=chosen.json)
     return 0

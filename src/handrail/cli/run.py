@@ -7,7 +7,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,11 @@ from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.pipe import watch_reader
 from handrail.headless.piped_text import PipedText
-from handrail.headless.printer import Printer, printer_for
+from handrail.headless.printer import JsonPrinter, Printer, printer_for
+from handrail.headless.task_watch import TaskWatch
 from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
-from handrail.loop.events import RunEnded
+from handrail.loop.events import LoopEvent, RunEnded
 from handrail.session.build import open_session
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost
@@ -133,7 +134,7 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
         message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words
         if not prompt and session.conversation.deferred is None:
             raise HandrailError(NO_PROMPT)
-        async with aclosing(session.drive(message)) as events:
+        async with aclosing(_events(session, message, printers)) as events:
             async for event in events:
                 if code() is not None and not isinstance(event, RunEnded):
                     session.conversation.interrupt()  # the signal may have come before there was a run
@@ -151,6 +152,13 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
     finally:
         await session.aclose()
     return _exit_code(code(), ended, denied=denied and chosen.fail_on_denial)
+
+
+def _events(session: Session, message: UserMessage, printers: Sequence[Printer]) -> AsyncGenerator[LoopEvent, None]:
+    """The events of the run; a printer of lines gets those of background tasks too."""
+    events = session.drive(message)
+    lines = next((printer for printer in printers if isinstance(printer, JsonPrinter)), None)
+    return events if lines is None else TaskWatch(session, lines.tell).follow(events)
 
 
 def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> int:
@@ -180,7 +188,10 @@ def printers_for(
     )
     printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
     text, is_kept = None if display.streams else out or sys.stdout, session.transcript is not None
-    printers.append(printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept, tell=warn))
+    calls = display.shows_calls
+    printers.append(
+        printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept, shows_calls=calls, tell=warn)
+    )
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
     elif chosen.debug or (chosen.verbose and not display.shows_calls):

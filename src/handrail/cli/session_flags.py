@@ -45,6 +45,7 @@ def session_spec(chosen: argparse.Namespace) -> SessionSpec:
         output=chosen.json_schema,
         agent=chosen.agent or "",
         slash_commands=not chosen.disable_slash_commands,
+        early_start=chosen.early_start,
         debug=bool(chosen.debug or chosen.debug_file),
         verbose=chosen.verbose,
         record=chosen.record and Path(chosen.record),

@@ -74,7 +74,7 @@ def _check(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     sound = not rebuilt.repairs and not rebuilt.problems
     line = f"{path.stem}: {len(rebuilt.messages)} messages, " + ("sound" if sound else "needs mending")
     facts = {"id": path.stem, "ok": sound, "messages": len(rebuilt.messages), "repairs": rebuilt.repairs}
-    _report(chosen, facts, line, rebuilt)
+    _report(chosen, facts, line if sound else f"{line}: handrail sessions repair {path.stem}", rebuilt)
     return 0 if sound else 1
 
 

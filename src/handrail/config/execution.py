@@ -1,7 +1,7 @@
 """
 How a session runs its calls: the tool families, how calls overlap, how long results may be.
 
-    policy files > variables (HANDRAIL_MAX_PARALLEL ...) > other settings files > defaults
+    policy files > flags > variables (HANDRAIL_MAX_PARALLEL ...) > other settings files > defaults
 """
 
 from collections.abc import Callable, Mapping
@@ -62,8 +62,9 @@ class _Section:
         return default if written is None else cast("Value", written)
 
 
-def scheduling_of(settings: Settings, env: Mapping[str, str]) -> Scheduling:
-    """How calls may overlap. Raises SettingsError if a variable cannot be used."""
+def scheduling_of(settings: Settings, env: Mapping[str, str], early_start: str = "") -> Scheduling:
+    """How calls may overlap; `early_start` is that of a flag. Raises SettingsError if a variable cannot be used."""
+    env = {**env, "HANDRAIL_EARLY_START": early_start} if early_start else env
     usual, section = Scheduling(), _Section("scheduling", settings, env)
     early, sibling = _one_of(get_args(EarlyStart)), _one_of(get_args(SiblingErrors))
     return Scheduling(

@@ -179,7 +179,7 @@ KEYS = (
     ),
     Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
-    Key("plansDirectory", TEXT, "Where plans are written. Kept, without effect yet."),
+    Key("plansDirectory", TEXT, "The folder of plans, from the working folder; by default that of the session."),
     Key(
         "sdkSessionCopy",
         FLAG,
@@ -217,7 +217,7 @@ KEYS = (
     Key("durability", DURABILITY, "What a session outlives: the end of the process, or of the power, too."),
     Key("includeGitInstructions", FLAG, "Tell the model how to work with git. Kept, without effect yet."),
     Key("attribution", ANY_MAP, "What commits and pull requests say about their author. Kept, without effect yet."),
-    Key("claudeMdExcludes", TEXTS, "Memory files that are not read. Kept, without effect yet."),
+    Key("claudeMdExcludes", TEXTS, "Memory files that are not read: globs of whole paths, **/vendor/CLAUDE.md."),
 )
 
 Tree: TypeAlias = Mapping[str, Any]

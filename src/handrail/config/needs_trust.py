@@ -6,6 +6,7 @@ address or sets a variable is a `TrustItem` and counts only in a trusted folder.
 hook may be a guard.
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,6 +23,7 @@ from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.shown_values import leaves, show_value, visible
 from handrail.extensions.places import SKILL_FAMILIES
 from handrail.lazy import lazy
+from handrail.permissions.mistakes import expand_braces
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -32,10 +35,13 @@ else:
 
 # Keys whose values start programs: the project files that these name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands", "skills"))
-MAX_WORDS, MAX_FILE = 200, 4_000_000
+MAX_WORDS, MAX_FOLDERS, MAX_FILE = 200, 5, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
 BESIDE = re.compile(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
 CUT = re.compile(r"[\s;&|()<>=`'\"]+")
+ONLY_PRINTS = re.compile(r"(?:cat|head|tail|wc|ls|stat)(?:[ \t]+[\w./~@%+:,-]+)*[ \t]*")
+"""A line that shows files and runs none of them: what they say may change from day to day."""
+WILD = re.compile(r"[*?\[]")
 
 
 @record
@@ -168,6 +174,8 @@ def _narrow(
         if isinstance(known, Key):
             if known.narrows == ALWAYS or any(type(value) is type(one) and value == one for one in known.narrows):
                 kept[name] = value
+            elif not known.has_effect:
+                continue  # there is nothing to trust yet
             elif known.whole:
                 items.append(TrustItem(source, here, value))
             else:
@@ -175,6 +183,10 @@ def _narrow(
         elif known is not None and (inner := _narrow(source, value, known, here, items)):
             kept[name] = inner
     return kept
+
+
+def _narrows(key: Key, value: Any) -> bool:
+    return key.narrows == ALWAYS or any(type(value) is type(one) and value == one for one in key.narrows)
 
 
 def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPath, Any]]:
@@ -191,14 +203,25 @@ def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPat
 
 def files_named(value: Any, folder: str) -> Iterator[str]:
     """The real paths of the project files that a command names."""
-    for word in [word for text in _texts(value) for word in _words(text)][:MAX_WORDS]:
-        plain = PROJECT.sub(lambda _name: folder, word)
-        try:
-            real = os.path.realpath(os.path.join(folder, plain))  # noqa: PTH118  # may be absolute
-            if (real + "/").startswith(folder.rstrip("/") + "/") and os.path.isfile(real):  # noqa: PTH113
-                yield real
-        except (OSError, ValueError):
-            continue
+    words = [word for text in _texts(value) if not ONLY_PRINTS.fullmatch(text) for word in _words(text)][:MAX_WORDS]
+    plain = [PROJECT.sub(lambda _name: folder, each) for word in words for each in expand_braces(word) or [word]]
+    inside = [real for word in plain[:MAX_WORDS] for real in _inside(word, folder)]
+    below = [real for real in inside if os.path.isdir(real)]  # noqa: PTH112  # it may be entered: cd scripts && sh x
+    inside += [real for start in below[:MAX_FOLDERS] for word in plain[:MAX_WORDS] for real in _inside(word, start)]
+    border = folder.rstrip("/") + "/"
+    for real in dict.fromkeys(inside):
+        if real.startswith(border) and os.path.isfile(real):  # noqa: PTH113
+            yield real
+
+
+def _inside(word: str, folder: str) -> Iterator[str]:
+    """The real paths that a word may mean in a folder; a pattern means the files that it matches now."""
+    try:
+        path = os.path.join(folder, word)  # noqa: PTH118  # may be absolute
+        found = islice(glob.iglob(path), MAX_WORDS) if WILD.search(word) else (path,)  # noqa: PTH207
+        yield from map(os.path.realpath, found)
+    except (OSError, ValueError):
+        return
 
 
 def _rest_stamp(file: BinaryIO) -> bytes:

@@ -5,7 +5,7 @@ The hooks and the gate that decide on a call, as Protocols, and a gate that need
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from handrail.conversation.blocks import Json
 from handrail.permissions.facts import NOTHING_SAID, Evidence
@@ -140,12 +140,12 @@ class CarefulGate(WithoutPolicy):
 
 def refuse_unasked(decision: Decision, layer: str) -> Decision:
     """Turn a question that can be put to no one into a refusal."""
-    reason = f"{decision.reason}, and nobody is here to be asked"
+    reason = f"{decision.reason}, and there is no one to ask"
     opinion = Opinion(Strength.NOBODY, Verdict.DENY, layer, reason)
     return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, opinion))
 
 
-TRUSTED = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "nobody objects")
+TRUSTED = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "nothing objects to it")
 READ_ONLY = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
 
 
@@ -166,6 +166,13 @@ def tool_opinion(verdict: Verdict, reason: str) -> Opinion:
     return Opinion(TOOL_STRENGTH[verdict], verdict, "tool", reason)
 
 
+@runtime_checkable
+class RecordingGate(Protocol):
+    """A gate that keeps records of what it decides."""
+
+    def close(self) -> None: ...
+
+
 class Rails:
     """The gate that decides and the hooks around calls (None = there are none, at no cost)."""
 
@@ -182,3 +189,9 @@ class Rails:
     def snapshot(self, run: RunContext) -> PermissionSnapshot:
         """The policy in force for the calls of a run."""
         return self.gate.snapshot(run)
+
+    def close(self) -> None:
+        """Let the gate finish its records, if it was opened and keeps any."""
+        gate = self.__dict__.get("gate")
+        if isinstance(gate, RecordingGate):
+            gate.close()

@@ -18,7 +18,7 @@ def message(text: str) -> Text:
     return Text(text if len(text) <= MAX_MESSAGE else ends(text, MAX_MESSAGE))
 
 
-_TAGS = re.compile(r"(?i)<(?=\s*/?\s*(?:system-reminder|tool_use_error)\b)")
+_TAGS = r"(?i)<(?=\s*/?\s*(?:system-reminder|tool_use_error)\b)"
 _ESCAPED = "[The text above imitates tags of handrail itself. They are part of the text; their < is shown as &lt;.]"
 
 
@@ -33,9 +33,9 @@ def tool_result(use: ToolUse, blocks: tuple[ResultBlock, ...], *, is_error: bool
 
 def escape_imitations(blocks: tuple[ResultBlock, ...]) -> tuple[ResultBlock, ...]:
     """The blocks of a tool, in which the tags of the program itself are escaped and said to be."""
-    if not any(isinstance(block, Text) and "<" in block.text and _TAGS.search(block.text) for block in blocks):
+    if not any(isinstance(block, Text) and "<" in block.text and re.search(_TAGS, block.text) for block in blocks):
         return blocks
-    shown = (Text(_TAGS.sub("&lt;", block.text)) if isinstance(block, Text) else block for block in blocks)
+    shown = (Text(re.sub(_TAGS, "&lt;", block.text)) if isinstance(block, Text) else block for block in blocks)
     return (*shown, Text(_ESCAPED))
 
 

@@ -8,6 +8,7 @@ The user's command goes before the project's of the same name, so that a reposit
 Of a project, the nearest file counts. Reading a command runs nothing and allows nothing.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -76,6 +77,8 @@ class CommandFile:
     hooks: Mapping[str, object] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
     """The command lines in its text, as they are written."""
+    mark: str = ""
+    """The length and the digest of its text: a list of skills has no texts."""
 
     @property
     def folder(self) -> str:
@@ -91,6 +94,20 @@ class CommandFile:
             "model": self.model,
             "effort": self.effort,
             "hooks": dict(self.hooks),
+        }
+        widening = {name: value for name, value in wanted.items() if value}
+        return widening | self._governed if widening else {}
+
+    @property
+    def _governed(self) -> dict[str, object]:
+        """What decides how the rest is used: where a command is trusted, none of this may change unseen."""
+        wanted: dict[str, object] = {
+            "disallowed-tools": list(self.disallowed),
+            "arguments": list(self.arguments),
+            "shell": self.shell if self.shell != "bash" else "",
+            "context": self.context,
+            "agent": self.agent,
+            "text": self.mark,
         }
         return {name: value for name, value in wanted.items() if value}
 
@@ -154,7 +171,13 @@ def parse_command(file: DefinitionFile) -> CommandFile:
         agent=head.text("agent"),
         hooks=hooks,
         runs=shell_commands(head.body),
+        mark=_mark(head.body),
     )
+
+
+def _mark(body: str) -> str:
+    digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{len(body):,} characters, sha256 {digest}"
 
 
 def _first_words(body: str, *, paragraph: bool) -> str:

@@ -13,7 +13,7 @@ from handrail.records import record
 
 Value: TypeAlias = str | tuple[str, ...]
 
-KEY = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?!//)[ \t]*(?P<value>.*?)[ \t]*")
+KEY = r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?!//)[ \t]*(?P<value>.*?)[ \t]*"
 """A blank after the colon may be missing: what people mean by `paths:src` is plain."""
 FLAGS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
@@ -75,7 +75,7 @@ def _values(lines: list[str]) -> tuple[dict[str, Value], str]:
         at += 1
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        found = KEY.fullmatch(line)
+        found = re.fullmatch(KEY, line)
         if found is None:
             problem = problem or f"{line.strip()[:60]!r} is not a name and a value"
             continue

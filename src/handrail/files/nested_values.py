@@ -78,13 +78,13 @@ def _opens_list(group: list[str]) -> bool:
 def _item(group: list[str], margin: int, depth: int) -> Any:
     first = group[0].lstrip()[2:]
     inner = " " * (margin + 2 + len(first) - len(first.lstrip())) + first.lstrip()
-    if len(group) == 1 and KEY.fullmatch(first.strip()) is None:
+    if len(group) == 1 and re.fullmatch(KEY, first.strip()) is None:
         return _scalar(first.strip())
     return _block([inner, *group[1:]], depth + 1)
 
 
 def _pair(group: list[str], depth: int) -> tuple[str, Any]:
-    found = KEY.fullmatch(group[0].strip())
+    found = re.fullmatch(KEY, group[0].strip())
     if found is None:
         raise _NotUnderstoodError(f"{group[0].strip()[:60]!r} is not a name and a value")
     first = found["value"] or ""

@@ -9,7 +9,6 @@ gone, and the temporary files that its journal names for that process are in use
 
 import fcntl
 import os
-import secrets
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +23,7 @@ class OpenMarker:
 
     def __init__(self, journal: Path, owner: object) -> None:
         """Raises OSError."""
-        path = make_private_folder(journal.parent / FOLDER) / secrets.token_hex(8)
+        path = make_private_folder(journal.parent / FOLDER) / os.urandom(8).hex()
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         weakref.finalize(owner, _close, self._descriptor, path, os.getpid())
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)

@@ -15,7 +15,6 @@ file system writes data before a rename, as ext4 and btrfs do.
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -395,7 +394,7 @@ def _journal_error(shown: str, error: OSError) -> ToolError:
 
 
 def _temp_name(name: str) -> str:
-    return f".{name[:50]}.{secrets.token_hex(6)}{TEMP_END}"  # 50 characters have at most 200 bytes of 255
+    return f".{name[:50]}.{os.urandom(6).hex()}{TEMP_END}"  # 50 characters have at most 200 bytes of 255
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:

@@ -19,8 +19,6 @@ from handrail.files.source import FileSource
 from handrail.files.undo import INDEX, Undo, UndoEntry, UndoHistory, read
 from handrail.records import record
 
-BY_UNDO = Note("undo")
-
 
 @record
 class RestoreStep:
@@ -103,9 +101,9 @@ def _group(entry: UndoEntry) -> tuple[str, str]:
     return (entry.point, "") if entry.point else ("", entry.call or str(entry.number))
 
 
-def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
+def go_back(folder: Path, to: int, *, force: bool = False, by: str = "undo") -> RestoreResult:
     """
-    Restore all files to their state before change number `to`.
+    Restore all files to their state before change number `to`. `by` is what the journal names as the cause.
 
     Raises:
         UndoError: another program changed a file since, or its content is not kept. Nothing was restored.
@@ -133,13 +131,13 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
             f"Nothing was done: {'; '.join(problems[:10])}. "
             + ("" if force else "Look at it, and use --force to go back all the same.")
         )
-    undo = Undo(folder, back=to)
+    undo, note = Undo(folder, back=to), Note(by)
     restored: list[str] = []
     removed: list[str] = []
     for step, present in todo:
-        _apply(step, present, undo)
+        _apply(step, present, undo, note)
         (removed if step.want is None else restored).append(step.path)
-    removed += _remove_folders(history, to, undo)
+    removed += _remove_folders(history, to, undo, note)
     return RestoreResult(to, tuple(restored), tuple(removed))
 
 
@@ -167,27 +165,27 @@ def _kept_problem(folder: Path, want: FileState) -> str:
         os.close(descriptor)
 
 
-def _apply(step: RestoreStep, present: str, undo: Undo) -> None:
+def _apply(step: RestoreStep, present: str, undo: Undo, note: Note) -> None:
     with TargetFile(_place(step.path)) as target:
         if step.want is None:
-            target.remove(present, undo, BY_UNDO)
+            target.remove(present, undo, note)
             return
         descriptor = undo.open_content(step.want.digest)
         try:
             source = FileSource(descriptor, step.want.size)
-            target.write(source.pieces, present, undo, BY_UNDO, step.want.mode)
+            target.write(source.pieces, present, undo, note, step.want.mode)
         finally:
             os.close(descriptor)
 
 
-def _remove_folders(history: UndoHistory, to: int, undo: Undo) -> Iterable[str]:
+def _remove_folders(history: UndoHistory, to: int, undo: Undo, note: Note) -> Iterable[str]:
     """Remove the empty folders that were created since."""
     for entry in reversed(history.changes):
         if entry.number >= to and entry.folder:
             with suppress(OSError):
                 if any(Path(entry.path).iterdir()):
                     continue
-                undo.folder_changed(entry.path, BY_UNDO, made=False)
+                undo.folder_changed(entry.path, note, made=False)
                 Path(entry.path).rmdir()
                 yield entry.path
 

@@ -16,7 +16,6 @@ process is killed, the journal knows every change that may have happened; the co
 
 import json
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -105,7 +104,7 @@ class Undo:
     # The methods of UndoJournal
 
     def begin(self, path: str, old: FileState | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
-        key = secrets.token_hex(8)
+        key = os.urandom(8).hex()
         with self._lock:
             self._prepare()
             notice = self.keep(old, source) if old is not None and source is not None else ""
@@ -125,7 +124,7 @@ class Undo:
                 "change cannot be undone."
             )
         dropped = self._make_room(old.size)
-        half = place.with_name(f"half-{secrets.token_hex(6)}")
+        half = place.with_name(f"half-{os.urandom(6).hex()}")
         descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             copy(source, descriptor, old.size)
@@ -167,7 +166,7 @@ class Undo:
             self._add({"folder": path, "made": made} | self._about(note))
 
     def spool(self) -> int:
-        path = self.folder / f"spool-{secrets.token_hex(6)}"
+        path = self.folder / f"spool-{os.urandom(6).hex()}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         path.unlink()
         return descriptor

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.stream import Usage, UsageUpdate
@@ -17,14 +16,14 @@ TOLD = {"killed": "stopped", "unknown": "stopped"}
 """How a notification names the end of a task that was stopped."""
 
 
-@dataclass(slots=True)
 class _Working:
-    task_id: str
-    description: str
-    began: float
-    calls: int = 0
-    tokens: int = 0
-    used: Usage = field(default_factory=Usage)
+    def __init__(self, task_id: str, description: str) -> None:
+        self.task_id = task_id
+        self.description = description
+        self.began = time.monotonic()
+        self.calls = 0
+        self.tokens = 0
+        self.used = Usage()
 
     def usage(self) -> Line:
         return {
@@ -45,7 +44,7 @@ class SubAgents:
         """The lines for an event inside a sub-agent."""
         working = self._open.get(call_id)
         if working is None:
-            working = self._open[call_id] = _Working(news.agent, news.message, time.monotonic())
+            working = self._open[call_id] = _Working(news.agent, news.message)
             about = {"tool_use_id": call_id, "task_type": "local_agent"}
             yield system("task_started", task_id=news.agent, description=news.message, **about)
         match news.event:

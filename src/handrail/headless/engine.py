@@ -1,6 +1,5 @@
 """A session behind the control protocol: what the client program may request, and what it is asked."""
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -10,19 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.errors import ControlError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
-from handrail.headless.delegated import task_ended_lines
 from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.serve import ClientOptions, Prompt
-from handrail.headless.wire import system
+from handrail.headless.task_watch import TaskWatch
 from handrail.hooks.events import EVENTS
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent
 from handrail.records import record
-from handrail.session.background import task_over, unheard_tasks
 from handrail.session.build import open_session
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
-from handrail.tools.events import CallFinished
 from handrail.tools.pool import definition_json
 from handrail.tools.tool import PLAIN_VIEW
 
@@ -192,7 +188,7 @@ class SessionEngine:
         self.writer = lines
         self._on_event = on_event
         self._control = control
-        self._watched: dict[str, asyncio.Task[None]] = {}
+        self._watch = TaskWatch(session, self._tell)
 
     def greeting(self) -> Payload:
         """The response to the client's `initialize` request."""
@@ -219,22 +215,8 @@ class SessionEngine:
             async for event in events:
                 if self._on_event is not None:
                     self._on_event(event)
-                if isinstance(event, CallFinished):
-                    await self._watch(event.outcome.use.id)
+                await self._watch.on_event(event)
                 yield event
-
-    async def _watch(self, call_id: str) -> None:
-        """Report background tasks that have started, and later their end."""
-        for task in unheard_tasks(self.session.services):
-            if task.id not in self._watched:
-                about = {"task_id": task.id, "tool_use_id": call_id, "task_type": task.kind}
-                await self._tell(system("task_started", description=task.description, **about))
-                self._watched[task.id] = asyncio.create_task(self._until_over(task.id, call_id))
-
-    async def _until_over(self, task_id: str, call_id: str) -> None:
-        task = await task_over(self.session.services, task_id)
-        for line in task_ended_lines(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
-            await self._tell(line)
 
     async def _tell(self, line: Payload) -> None:
         await self._control.tell(self.writer.sign(line))
@@ -245,9 +227,7 @@ class SessionEngine:
 
     async def aclose(self) -> None:
         """Close the session."""
-        for task in self._watched.values():
-            task.cancel()
-        await asyncio.gather(*self._watched.values(), return_exceptions=True)
+        await self._watch.aclose()
         await self.session.aclose()
 
     def handlers(self) -> Mapping[str, Handler]:

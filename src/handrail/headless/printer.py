@@ -7,9 +7,10 @@ from handrail.conversation.plain import plain, plain_json
 from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
 from handrail.headless.ways_out import denials_of, way_out
-from handrail.headless.wire import problem_of
+from handrail.headless.wire import Line, problem_of
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Why
+from handrail.tools.events import CallFinished
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -28,7 +29,8 @@ class TextPrinter:
     Prints the final text; on standard error, what failed, what was refused, and why it takes long.
 
     Without `out` the answer is shown elsewhere. `can_continue`: the session is kept, so that another prompt can go on
-    with it. `tell` prints a message about the run; by default as one line on `errors`.
+    with it. `shows_calls`: each call has been shown with its end. `tell` prints a message about the run; by default as
+    one line on `errors`.
     """
 
     def __init__(
@@ -37,13 +39,16 @@ class TextPrinter:
         errors: TextIO,
         *,
         can_continue: bool = False,
+        shows_calls: bool = False,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self._out = out
         self._errors = errors
         self._tell = tell or self._tell_whole
         self._can_continue = can_continue
+        self._shows_calls = shows_calls
         self._denials: list[Denial] = []
+        self._shown: set[str] = set()
 
     def on_event(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
@@ -55,6 +60,8 @@ class TextPrinter:
                 self._tell(f"{failure.message}{status}. It is tried again in {delay:.1f} seconds.")
             case Notice(text=text):
                 self._tell(text)
+            case CallFinished(outcome=outcome) if self._shows_calls:
+                self._shown.add(outcome.use.id)
             case RunEnded():
                 self._print_end(event)
             case _:
@@ -78,10 +85,11 @@ class TextPrinter:
             self._tell(f"a hook put off a call of {event.deferred.name}; --resume takes it up again")
 
     def _list_denials(self) -> None:
-        for denial in self._denials[:DENIALS]:
+        untold = [denial for denial in self._denials if denial.use.id not in self._shown]
+        for denial in untold[:DENIALS]:
             self._tell(f"{denial.use.name} was refused: {denial.reason}")
-        if len(self._denials) > DENIALS:
-            self._tell(f"{len(self._denials) - DENIALS} more calls were refused")
+        if len(untold) > DENIALS:
+            self._tell(f"{len(untold) - DENIALS} more calls were refused")
 
     def _tell_whole(self, text: str) -> None:
         _write(self._errors, f"handrail: {plain(text)}")
@@ -100,6 +108,11 @@ class JsonPrinter:
             if line["type"] == "result" or not self._only_result:
                 _write(self._out, dump_json(line))
 
+    async def tell(self, line: Line) -> None:
+        """Print a line about something that no event of the run tells of."""
+        if not self._only_result:
+            _write(self._out, dump_json(self._lines.sign(line)))
+
 
 def printer_for(
     form: Format,
@@ -108,11 +121,12 @@ def printer_for(
     errors: TextIO,
     *,
     can_continue: bool = False,
+    shows_calls: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Printer:
     """The printer of a format. Without `out`, text is shown elsewhere."""
     if form == "text":
-        return TextPrinter(out, errors, can_continue=can_continue, tell=tell)
+        return TextPrinter(out, errors, can_continue=can_continue, shows_calls=shows_calls, tell=tell)
     assert out is not None
     return JsonPrinter(out, lines, only_result=form == "json")
 

@@ -26,8 +26,10 @@ def way_out(denials: Iterable[Denial]) -> str:
     """One sentence for a person that says what would allow the refused calls; empty if nothing is known."""
     refused = list(denials)
     flags = allowing_flags(update for denial in refused for update in denial.remedy)
+    broken = dict.fromkeys(denial.broken for denial in refused if denial.broken)
     unhelped = [denial for denial in refused if denial.unasked and not denial.remedy]
-    ways = [f"add {flags}"] if flags else []
+    ways = [f"correct the rule in {place}" for place in broken]
+    ways += [f"add {flags}"] if flags else []
     if unhelped:
         ways.append("run it on a terminal, where you are asked (--ask)")
     return f"To allow what was refused: {'; or '.join(ways)}." if ways else ""

@@ -11,6 +11,7 @@ start-up time than the rest of a first request (benchmarks/providers_bench.py me
 
 import asyncio
 import contextlib
+import errno
 import socket
 import ssl
 from collections.abc import Mapping
@@ -278,7 +279,8 @@ class HttpClient:
         except TimeoutError as error:
             raise TransportError("connect", f"no connection to {first.url} within {CONNECT_TIMEOUT:g} s") from error
         except NETWORK_ERRORS as error:
-            raise TransportError("connect", f"no connection to {first.url}: {_reason(error)}") from error
+            kind = "refused" if _is_refused_here(first.host, error) else "connect"
+            raise TransportError(kind, f"no connection to {first.url}: {_reason(error)}") from error
 
     async def _tunnel(self, connection: HttpConnection, target: HttpTarget, proxy: HttpTarget) -> None:
         try:
@@ -316,6 +318,12 @@ def tls_context(env: Mapping[str, str]) -> ssl.SSLContext:
         context.load_verify_locations(cafile=extra)
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def _is_refused_here(host: str, error: BaseException) -> bool:
+    """Whether nothing listens at a port of this machine: not the weather of a network, it will not pass in seconds."""
+    here = host in ("localhost", "::1") or host.startswith("127.")
+    return here and isinstance(error, OSError) and f"[Errno {errno.ECONNREFUSED}]" in str(error)
 
 
 def _reason(error: BaseException) -> str:

@@ -10,7 +10,8 @@ from handrail.errors import UrlError
 from handrail.records import record
 
 PORTS = {"http": 80, "https": 443}
-USER = re.compile(r"(?s)(?:(?<=://)|^(?!.*://)).*@")  # up to the last @: a password may hold anything
+MAX_LABEL = 64
+USER = r"(?s)(?:(?<=://)|^(?!.*://)).*@"  # up to the last @: a password may hold anything
 
 
 @record
@@ -66,7 +67,7 @@ def parse_target(url: str) -> HttpTarget:
     try:
         parts = urlsplit(url)
         port = parts.port
-        (parts.hostname or "").encode("idna")
+        _check_host(parts.hostname or "")
     except ValueError as error:  # its message may quote a password
         reason = "" if "@" in url else f": {error}"
         raise UrlError(f"{without_user(url)!r} is not a URL{reason}. Give one like https://host:port/v1.") from None
@@ -81,9 +82,18 @@ def parse_target(url: str) -> HttpTarget:
     return HttpTarget(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path.encode(), credentials)
 
 
+def _check_host(host: str) -> None:
+    """UnicodeError if there is no such name. The codec itself is loaded for names that need it: it costs 2 ms."""
+    if not host.isascii():
+        host.encode("idna")
+    *labels, last = host.split(".")
+    if not all(0 < len(label) < MAX_LABEL for label in labels) or len(last) >= MAX_LABEL:
+        raise UnicodeError("label empty or too long")
+
+
 def without_user(url: str) -> str:
     """The URL for a message: without user name and password."""
-    return USER.sub("", url, count=1)
+    return re.sub(USER, "", url, count=1)
 
 
 def proxy_for(target: HttpTarget, env: Mapping[str, str]) -> HttpTarget | None:

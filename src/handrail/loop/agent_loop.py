@@ -412,6 +412,7 @@ class AgentLoop:
         if state.move is Move.ABORTED or (turn.stopped_by and state.why is not Why.TOOL_DEFERRED):
             self._queue.add_interruption(state.why)
         if state.is_over:
+            self._add(*filter(None, (self._journal.lost_calls,)))  # for the next prompt
             self._end(state)
         else:
             self.state = state

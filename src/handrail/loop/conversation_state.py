@@ -77,7 +77,7 @@ class ActiveRun(Protocol):
     def active(self) -> bool: ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)  # each would be compiled at start
 class ConversationState:
     """One conversation. `context` is replaced when a tool changed it for the calls after it."""
 

@@ -185,7 +185,8 @@ class Denial:
     """
     A call that was not allowed. `remedy` would have allowed it.
 
-    `unasked`: there was no one to ask about it; `by_person`: the user said no.
+    `unasked`: there was no one to ask about it; `by_person`: the user said no. `broken`: the rule that may have meant
+    it and cannot work as it is written, with its place.
     """
 
     use: ToolUse
@@ -193,6 +194,7 @@ class Denial:
     remedy: tuple[Update, ...] = ()
     unasked: bool = False
     by_person: bool = False
+    broken: str = ""
 
 
 def denial_of(use: ToolUse, decision: Decision) -> Denial:
@@ -200,7 +202,8 @@ def denial_of(use: ToolUse, decision: Decision) -> Denial:
     last = decision.opinions[-1] if decision.opinions else None
     unasked = last is not None and last.strength is Strength.NOBODY
     by_person = last is not None and last.strength is Strength.PERSON and last.layer == "person"
-    return Denial(use, decision.reason, decision.remedy, unasked, by_person)
+    broken = next((each.source for each in decision.opinions if each.layer == "broken rule"), "")
+    return Denial(use, decision.reason, decision.remedy, unasked, by_person, broken)
 
 
 @record

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from handrail.conversation.context import memory_file_frame, memory_frame
 from handrail.files.frontmatter import parse_frontmatter
+from handrail.records import record
 
 Scope: TypeAlias = Literal["policy", "user", "project", "local"]
 
@@ -31,7 +32,8 @@ CODE_SPAN = r"(?s)(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)"
 MENTION = r"(?<![^\s(])@((?:[^\s\\]|\\.)+)"
 
 
-class MemoryFile(NamedTuple):
+@record
+class MemoryFile:
     """A memory file for the model, without front matter. A rule holds for files in `base` that fit its `patterns`."""
 
     path: Path
@@ -41,7 +43,8 @@ class MemoryFile(NamedTuple):
     patterns: tuple[str, ...] = ()
 
 
-class MemoryProblem(NamedTuple):
+@record
+class MemoryProblem:
     """Something about a memory file that a person should know. `needs_approval`: the real file that was not read."""
 
     path: Path
@@ -49,7 +52,8 @@ class MemoryProblem(NamedTuple):
     needs_approval: Path | None = None
 
 
-class Memory(NamedTuple):
+@record
+class Memory:
     """The memory files shown, rules that wait for a matching file, folders looked into, real paths of files read."""
 
     files: tuple[MemoryFile, ...] = ()
@@ -59,7 +63,8 @@ class Memory(NamedTuple):
     problems: tuple[MemoryProblem, ...] = ()
 
 
-class NearbyMemory(NamedTuple):
+@record
+class NearbyMemory:
     """What reading a file brings with it: folders whose memory was not looked for yet, and rules that now hold."""
 
     folders: tuple[Path, ...]

@@ -7,12 +7,12 @@ Facts of that kind, and memory files, go into the first message.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.context import environment_frame
 from handrail.conversation.messages import Attachment
 from handrail.loop.memory import MemoryFile, memory_text
+from handrail.records import record
 
 CONTEXT = "context"
 NEAR_MEMORY = "memory"
@@ -63,7 +63,8 @@ Questions in your answers get no reply in this run; at most a person is asked wh
 task and the files, state what you assumed, and finish."""
 
 
-class PromptPart(NamedTuple):
+@record
+class PromptPart:
     """A named piece of the system prompt."""
 
     name: str
@@ -92,7 +93,8 @@ def system_prompt(parts: Iterable[PromptPart]) -> tuple[str, ...]:
     return (first, *added)
 
 
-class GitFacts(NamedTuple):
+@record
+class GitFacts:
     """A repository at the start of a run. `changes` are lines of `git status --short`; None = not known, `note` why."""
 
     branch: str = ""
@@ -101,7 +103,8 @@ class GitFacts(NamedTuple):
     note: str = ""
 
 
-class EnvironmentFacts(NamedTuple):
+@record
+class EnvironmentFacts:
     """Where and when a run takes place."""
 
     cwd: Path
@@ -122,6 +125,10 @@ def facts_text(facts: EnvironmentFacts) -> str:
         *([f"Tools: {', '.join(facts.tools)}"] if facts.tools else []),
         *(_git_lines(facts.git) if facts.git else ["Git: not a repository"]),
     ]
+    return _frame(lines)
+
+
+def _frame(lines: Iterable[str]) -> str:
     return environment_frame("\n".join(map(_one_line, lines)))
 
 
@@ -129,6 +136,11 @@ def context_attachment(facts: EnvironmentFacts, memory: Iterable[MemoryFile] = (
     """The attachment before the first prompt. Compaction keeps it."""
     texts = (memory_text(memory), facts_text(facts))
     return Attachment(CONTEXT, (Text("\n\n".join(text for text in texts if text)),))
+
+
+def git_attachment(git: GitFacts) -> Attachment:
+    """What git answered after the first request. Compaction keeps it, and recordings are looked up without it."""
+    return Attachment(CONTEXT, (Text(_frame(_git_lines(git))),))
 
 
 def memory_attachment(files: Iterable[MemoryFile]) -> Attachment | None:

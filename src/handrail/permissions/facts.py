@@ -6,7 +6,7 @@ from functools import partial
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
 from handrail.tools.flags import fits, says_no, subject_of
-from handrail.tools.permission import NO_OPINION, Check, Opinion
+from handrail.tools.permission import NO_OPINION, Check, Opinion, Verdict
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import WARNINGS, McpInfo
 
@@ -58,6 +58,11 @@ def matches_unknown(_content: str) -> None:
     """For an input that says nothing: it cannot be told whether a rule matches."""
 
 
+def _is_answered_by_hook(request: CallRequest, evidence: Evidence) -> bool:
+    allows = evidence.hook is not None and evidence.hook.verdict is Verdict.ALLOW
+    return allows and request.args is not None and request.tool.is_answered(request.args)
+
+
 def facts_of(request: CallRequest, evidence: Evidence = NOTHING_SAID) -> Facts:
     """The facts about a call from its tool and the evidence; a flag that raises counts as the careful answer."""
     tool, args = request.tool, request.args
@@ -69,7 +74,7 @@ def facts_of(request: CallRequest, evidence: Evidence = NOTHING_SAID) -> Facts:
         subject=subject_of(tool, args) if tool.subject and not unread else "",
         read_only=request.read_only,
         warnings=tuple([text for name, text in WARNINGS.items() if unread or not says_no(tool, name, args)]),
-        needs_person=tool.requires_user_interaction,
+        needs_person=tool.requires_user_interaction and not _is_answered_by_hook(request, evidence),
         hook=evidence.hook,
         doubt=evidence.doubt,
         check=evidence.check,

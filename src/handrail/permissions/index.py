@@ -1,8 +1,8 @@
 """An index over the rules of one behaviour, which finds matching rules without testing all of them."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from handrail.permissions.patterns import Anchors, PathIndex
@@ -11,7 +11,6 @@ from handrail.permissions.rules import (
     BASH,
     EDIT,
     FAMILIES,
-    MCP,
     NEVER_BY_PATH,
     PARAMETER,
     POWERSHELL,
@@ -22,104 +21,80 @@ from handrail.permissions.rules import (
     Rule,
 )
 from handrail.permissions.shell import ShellIndex
+from handrail.permissions.tool_index import ToolIndex
 from handrail.permissions.web import DomainIndex
-from handrail.permissions.wildcards import WildcardPattern, parse_wildcards
-from handrail.tools.mcp_names import normalise, server_name
-from handrail.tools.tool import McpInfo
-
-Filed = tuple[WildcardPattern, Rule]
 
 
-class RuleIndex:
-    """Finds rules by tool, MCP server, path, command, domain and parameter."""
+class RuleIndex(ToolIndex):
+    """Finds rules by tool, MCP server, path, command, domain and parameter. A family is indexed when it is needed."""
 
     def __init__(self, rules: Iterable[Rule], behaviour: Behaviour, anchors: Anchors) -> None:
-        self.behaviour = behaviour
-        self.whole: dict[str, list[Rule]] = {}
-        self.globs: list[Filed] = []
-        self.mcp: dict[str, list[Rule]] = {}
-        self.mcp_globs: dict[str, list[Filed]] = {}
+        super().__init__(behaviour)
+        self._anchors = anchors
+        self._by_tool: dict[str, list[Rule]] = {}
         self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
         self.own: dict[str, list[tuple[str, Rule]]] = {}
         """Rules with content for one tool, matched by the tool's own `permission_matcher`."""
         self.skills: dict[str, list[Rule]] = {}
-        by_tool: dict[str, list[Rule]] = {}
+        by_tool = self._by_tool
         for rule in rules:
             if rule.spec is None:
                 self.add_whole(rule)
+            elif rule.tool in by_tool:
+                by_tool[rule.tool].append(rule)
             else:
-                by_tool.setdefault(rule.tool, []).append(rule)
-                self.add_spec(rule, rule.spec)
-        narrow = behaviour is Behaviour.ALLOW
-        self.read = PathIndex(by_tool.get(READ, ()), anchors, narrow=narrow)
-        self.edit = PathIndex(by_tool.get(EDIT, ()), anchors, narrow=narrow)
-        self.shell = ShellIndex(by_tool.get(BASH, ()))
-        self.powershell = PowerShellIndex(by_tool.get(POWERSHELL, ()))
-        self.domains = DomainIndex(by_tool.get(WEB_FETCH, ()))
+                by_tool[rule.tool] = [rule]
+        for tool, filed in by_tool.items():
+            self._file(tool, filed)
         self.empty = not (self.whole or self.globs or self.mcp or self.mcp_globs or by_tool)
 
-    def add_whole(self, rule: Rule) -> None:
-        name = rule.tool
-        server, _, tool = name.removeprefix(MCP).partition("__")
-        if name.startswith(MCP) and self.behaviour is Behaviour.ALLOW and "*" in tool:
-            self.mcp_globs.setdefault(server, []).append((parse_wildcards(tool), rule))
-        elif "*" in name:
-            self.globs.append((parse_wildcards(name), rule))
-            if name.startswith(MCP):
-                self.globs.append((parse_wildcards(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
-        elif name.startswith(MCP):
-            for key in self.mcp_keys(name.removeprefix(MCP)):
-                self.mcp.setdefault(key, []).append(rule)
-        else:
-            self.whole.setdefault(name, []).append(rule)
+    @cached_property
+    def read(self) -> PathIndex:
+        """The rules about files that are read."""
+        return self._paths(READ)
 
-    def mcp_keys(self, name: str) -> Iterable[str]:
-        """The keys of a rule. A deny or ask rule may also spell the names as they are configured."""
+    @cached_property
+    def edit(self) -> PathIndex:
+        """The rules about files that are changed."""
+        return self._paths(EDIT)
+
+    @cached_property
+    def shell(self) -> ShellIndex:
+        """The rules about commands."""
+        return ShellIndex(self._by_tool.get(BASH, ()))
+
+    @cached_property
+    def powershell(self) -> PowerShellIndex:
+        """The rules about commands of PowerShell."""
+        return PowerShellIndex(self._by_tool.get(POWERSHELL, ()))
+
+    @cached_property
+    def domains(self) -> DomainIndex:
+        """The rules about addresses."""
+        return DomainIndex(self._by_tool.get(WEB_FETCH, ()))
+
+    def prepare(self) -> None:
+        """Index the families that calls look at most often, before one does."""
+        _ = self.read, self.edit, self.shell
+
+    def _paths(self, family: str) -> PathIndex:
+        return PathIndex(self._by_tool.get(family, ()), self._anchors, narrow=self.behaviour is Behaviour.ALLOW)
+
+    def _file(self, tool: str, rules: list[Rule]) -> None:
+        """File the rules with content of one tool by what is not looked up in a family."""
+        if tool == SKILL:
+            for rule in rules:
+                self.skills.setdefault(rule.spec or "", []).append(rule)
+        elif tool not in FAMILIES and tool not in NEVER_BY_PATH:
+            for name in self.names(tool):
+                self.own.setdefault(name, []).extend((rule.spec or "", rule) for rule in rules)
         if self.behaviour is Behaviour.ALLOW:
-            return (name,)
-        server, parted, tool = name.partition("__")
-        normal = server_name(server) + (f"__{normalise(tool)}" if parted else "")
-        return dict.fromkeys((name, normal, server_name(name)))
-
-    def add_spec(self, rule: Rule, spec: str) -> None:
-        if rule.tool == SKILL:
-            self.skills.setdefault(spec, []).append(rule)
-        elif rule.tool not in FAMILIES and rule.tool not in NEVER_BY_PATH:
-            for name in self.names(rule.tool):
-                self.own.setdefault(name, []).append((spec, rule))
-        if self.behaviour is not Behaviour.ALLOW and (found := PARAMETER.match(spec)):
-            for name in self.names(rule.tool):
-                by_value = self.params.setdefault(name, {})
-                by_value.setdefault((found[1], found[2].strip()), []).append(rule)
-
-    def names(self, tool: str) -> Iterable[str]:
-        """The names under which a rule for one tool is filed."""
-        return [MCP + key for key in self.mcp_keys(tool.removeprefix(MCP))] if tool.startswith(MCP) else (tool,)
-
-    def whole_tool(self, name: str, mcp: McpInfo | None) -> list[Rule]:
-        """The rules without content that match a tool."""
-        if mcp is not None:
-            return self.mcp_tool(name, mcp)
-        found = list(self.whole.get(name, ()))
-        if name.startswith(MCP):
-            found += self.mcp.get(name.removeprefix(MCP), ())
-        return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
-
-    def names_of(self, name: str, mcp: McpInfo | None) -> tuple[str, ...]:
-        """The names that rules may use for a tool. An allow rule for one server must not match the name of another."""
-        if mcp is None:
-            return (name,)
-        server = MCP + server_name(mcp.server)
-        known = (server, f"{server}__{normalise(mcp.tool)}")
-        return known if self.behaviour is Behaviour.ALLOW else tuple(dict.fromkeys((*known, name)))
-
-    def mcp_tool(self, name: str, mcp: McpInfo) -> list[Rule]:
-        server, tool = server_name(mcp.server), normalise(mcp.tool)
-        found = [rule for key in self.names_of(name, mcp) for rule in self.mcp.get(key.removeprefix(MCP), ())]
-        found += [rule for pattern, rule in self.mcp_globs.get(server, ()) if pattern.matches(tool)]
-        joined = (f"{MCP}{server}__{tool}", name)
-        found += [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]
-        return list(dict.fromkeys(found))
+            return
+        for rule in rules:
+            if found := PARAMETER.match(rule.spec or ""):
+                for name in self.names(tool):
+                    by_value = self.params.setdefault(name, {})
+                    by_value.setdefault((found[1], found[2].strip()), []).append(rule)
 
     def by_parameter(self, names: Iterable[str], values: Mapping[str, Any]) -> list[Rule]:
         """`Tool(param:value)`: a top-level scalar of the input has exactly this value."""

@@ -162,6 +162,8 @@ def plan(case: Case) -> Opinion | None:
     """Plan mode refuses everything that is not read-only, and asks about MCP tools that claim to be."""
     if case.policy.mode != "plan" or case.access.own or writes_plan(case):
         return None
+    if not case.read_only and case.policy.can_ask:
+        return Opinion(Strength.ASK, Verdict.ASK, "mode", "plan mode asks about everything that does not only read")
     if not case.read_only:
         return Opinion(Strength.DENY, Verdict.DENY, "mode", "plan mode refuses everything that does not only read")
     if case.mcp is not None:
@@ -213,6 +215,8 @@ def inside_work(path: str, policy: Policy) -> bool:
 
 def protected_paths(case: Case) -> Opinion | None:
     """Ask before writing files that affect what runs later, or reaching internal or disguised addresses."""
+    if case.policy.mode == "plan" and writes_plan(case):
+        return None
     found = ""
     for target in case.targets:
         inside = f"{target.host} is on this machine or in its network"

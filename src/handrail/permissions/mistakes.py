@@ -105,7 +105,7 @@ def _path_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
             rule, "mistake", "variables and drive letters are not understood in patterns; use ~/ or //", [meant]
         )
     if "{" in spec and "," in spec:
-        choices = _expand_braces(spec)
+        choices = expand_braces(spec)
         meant_specs: list[tuple[str, str | None]] = [(tool, each) for each in choices] or [(tool, None)]
         yield _problem(rule, "mistake", "braces are literal in patterns; write one rule for each", meant_specs)
 
@@ -121,7 +121,7 @@ def _ask_rule(rule: Rule, message: str, tool: str, spec: str | None) -> Rule:
     return Rule(rule.text, tool, spec, Behaviour.ASK, rule.source, message)
 
 
-def _expand_braces(spec: str) -> list[str]:
+def expand_braces(spec: str) -> list[str]:
     """What a shell would make of the braces; nothing if that is not clear."""
     texts = [spec]
     while found := next(filter(None, map(BRACES.search, texts)), None):

@@ -12,7 +12,7 @@ and Unicode composition.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from handrail.permissions.rules import Behaviour, Rule
 
 WILD = re.compile(r"[*?\[\\]")
 ANY_FOLDERS = "(?:/[^/]+)*"
+NARROW_FLAGS, WIDE_FLAGS = int(re.DOTALL), int(re.DOTALL | re.IGNORECASE)
 ENDING = re.compile(r"\*(\.[^.*?\[\\/]+)\Z")
 
 
@@ -32,22 +33,47 @@ class Anchors(NamedTuple):
     working_dirs: tuple[str, ...] = ()
 
 
-class Pattern(NamedTuple):
-    """A pattern from one base: its expression, and the key that the index finds it by."""
+class Pattern:
+    """
+    A pattern from one base, and the key that the index finds it by: at most one of `folder`, `name` and `ending`.
 
-    text: str
-    flags: int
-    folder: str = ""
-    """Every match is at or below this folder."""
-    name: str = ""
-    """Every match contains this name."""
-    ending: str = ""
-    """Every match contains a name with this ending."""
+    Its expression is made when it is first tested, because most rules never are.
+    """
+
+    __slots__ = ("_regex", "base", "ending", "flags", "floating", "folder", "name", "parts", "tail")
+
+    def __init__(self, base: str, parts: list[str], tail: str, flags: int, *, floating: bool) -> None:
+        self.base = "" if base == "/" else base
+        self.parts = parts
+        self.tail = tail
+        self.flags = flags
+        self.floating = floating
+        self.folder = self.name = self.ending = ""
+        self._regex: re.Pattern[str] | None = None
+        key = str.lower if flags & re.IGNORECASE else str
+        if not floating:
+            literal = takewhile(is_literal, parts)
+            self.folder = key("/".join([self.base, *literal]) or "/")
+            """Every match is at or below this folder."""
+        elif name := next(filter(is_literal, parts), ""):
+            self.name = key(name)
+            """Every match contains this name."""
+        else:
+            self.ending = key(next((found[1] for part in parts if (found := ENDING.match(part))), ""))
+            """Every match contains a name with this ending."""
 
     @property
     def regex(self) -> re.Pattern[str]:
-        """The expression, compiled on first use because most rules are never tested."""
-        return compile_regex(self.text, self.flags)
+        """The expression that a whole path has to match."""
+        if self._regex is None:
+            body = join_parts(["**", *self.parts] if self.floating else self.parts)
+            self._regex = compile_regex(re.escape(self.base) + body + self.tail, self.flags)
+        return self._regex
+
+
+def is_literal(part: str) -> bool:
+    """Whether one name of a pattern means only itself."""
+    return WILD.search(part) is None
 
 
 @lru_cache(maxsize=4_096)
@@ -65,9 +91,8 @@ def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
         bases, rest, floating = tuple(posixpath.dirname(base) for base in bases), rest[3:], False
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     tail = tail_of(parts, rest.endswith("/"), narrow)
-    body = join_parts(["**", *parts] if floating else parts) + tail
-    flags = re.DOTALL if narrow else re.DOTALL | re.IGNORECASE
-    return tuple(pattern_from(base, parts, floating, body, flags) for base in dict.fromkeys(bases))
+    flags = NARROW_FLAGS if narrow else WIDE_FLAGS
+    return tuple(Pattern(base, parts, tail, flags, floating=floating) for base in dict.fromkeys(bases))
 
 
 def compose(text: str) -> str:
@@ -103,20 +128,6 @@ def tail_of(parts: list[str], folder_only: bool, narrow: bool) -> str:
     if folder_only:
         return "/.*"
     return "/?" if narrow and WILD.search(parts[-1]) else "(?:/.*)?"
-
-
-def pattern_from(base: str, parts: list[str], floating: bool, body: str, flags: int) -> Pattern:
-    start = "" if base == "/" else base
-    text = re.escape(start) + body
-    key = str.lower if flags & re.IGNORECASE else str
-    if not floating:
-        literal = takewhile(lambda part: not WILD.search(part), parts)
-        return Pattern(text, flags, folder=key("/".join([start, *literal]) or "/"))
-    name = next((part for part in parts if not WILD.search(part)), "")
-    if name:
-        return Pattern(text, flags, name=key(name))
-    ending = next((found[1] for part in parts if (found := ENDING.match(part))), "")
-    return Pattern(text, flags, ending=key(ending))
 
 
 def join_parts(parts: Iterable[str]) -> str:
@@ -189,6 +200,32 @@ class PathIndex:
             return self.names.setdefault(pattern.name, [])
         return self.endings.setdefault(pattern.ending, []) if pattern.ending else self.others
 
+    def inside(self, folder: str) -> Callable[[str], bool] | None:
+        """
+        A quick check for the files of one folder: whether a rule may match the file of a name, so that `find` has to
+        tell. None = no rule can match any of them. The folder is an absolute path without a slash at its end.
+        """
+        if self.empty:
+            return None
+        key = folder if self.narrow else folder.lower()
+        names = key.split("/")
+        if (
+            self.others
+            or not folder.isascii()
+            or not self.folders.keys().isdisjoint(folders_to(key))
+            or not self.names.keys().isdisjoint(names)
+            or not self.endings.keys().isdisjoint(map(ending_of, names))
+        ):
+            return _always
+        by_path, by_name, by_ending, narrow = self.folders, self.names, self.endings, self.narrow
+
+        def may_match(name: str) -> bool:
+            plain = name if narrow else name.lower()
+            found = plain in by_name or f"{key}/{plain}" in by_path or ending_of(plain) in by_ending
+            return found or not name.isascii()
+
+        return may_match
+
     def find(self, path: str) -> list[Rule]:
         """The rules that match an absolute path. A folder ends with a slash."""
         if self.empty:
@@ -206,9 +243,19 @@ class PathIndex:
             if not self.names.keys().isdisjoint(names):
                 candidates = [*candidates, *(entry for name in names for entry in self.names.get(name, ()))]
             if self.endings:
-                ends = [name[dot:] for name in names if (dot := name.rfind(".")) >= 0]
+                ends = map(ending_of, names)
                 candidates = [*candidates, *(entry for end in ends for entry in self.endings.get(end, ()))]
         return [rule for pattern, rule in candidates if pattern.regex.fullmatch(path)] if candidates else []
+
+
+def _always(_name: str) -> bool:
+    return True
+
+
+def ending_of(name: str) -> str:
+    """The last dot of a name and what follows it; empty if there is no dot."""
+    dot = name.rfind(".")
+    return name[dot:] if dot >= 0 else ""
 
 
 @lru_cache(maxsize=512)

@@ -53,10 +53,14 @@ class Policy:
     mode: str = "default"
     pre_plan_mode: str = ""
     plan_file: str = ""
+    can_ask: bool = False
+    """Whether plan mode asks about what does not only read, or refuses it."""
     availability: ModeAvailability = NO_EXTRA_MODES
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    tool_names: frozenset[str] = frozenset()
+    """The tools of this session beside those that conventions name, for rules that come later."""
     settings_files: tuple[str, ...] = ()
     """The settings files that it was made from, as messages name them, the highest first."""
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
@@ -112,7 +116,13 @@ class Policy:
 
     def with_kept(self, folders: Iterable[str]) -> "Policy":
         """These folders of the session's own files."""
-        return _build_index(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+        kept = tuple(dict.fromkeys(folders))
+        readable = self.prefixes + _beginnings(kept)
+        return replace(self, kept=kept, read_prefixes=readable, version=self.version + 1)
+
+    def with_plan_file(self, path: str, *, can_ask: bool) -> "Policy":
+        """The file that may be written in plan mode, and whether there is a person to ask about anything else."""
+        return replace(self, plan_file=path, can_ask=can_ask, version=self.version + 1)
 
     def with_own(self, folders: Iterable[str]) -> "Policy":
         """These folders of our own records and settings."""
@@ -121,6 +131,10 @@ class Policy:
     def with_files(self, files: Iterable[str]) -> "Policy":
         """Made from these settings files."""
         return replace(self, settings_files=tuple(files))
+
+    def with_tool_names(self, names: Iterable[str]) -> "Policy":
+        """Rules may be about tools of these names, too."""
+        return replace(self, tool_names=frozenset(names))
 
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""

@@ -138,6 +138,7 @@ ALIASES = {
     "KillBash": "TaskStop",
     "LS": "Glob",
     "NotebookRead": "Read",
+    "SlashCommand": "Skill",
 }
 # Rule families: a rule of such a name covers every tool that does this (reads files, changes them, runs, reaches).
 READ, EDIT, BASH, POWERSHELL, WEB_FETCH = FAMILIES = ("Read", "Edit", "Bash", "PowerShell", "WebFetch")
@@ -156,6 +157,7 @@ def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) ->
     plain = text.strip()
     name, bracket, rest = plain.partition("(")
     tool, inside = ALIASES.get(name, name), rest[:-1].strip()
+    inside = inside.removeprefix("/") if name == "SlashCommand" else inside  # it named commands as people type them
     spec = None if inside in ("", "*") else inside
     problem = shape_problem(plain, name, bracket, rest)
     if not problem:
@@ -211,7 +213,7 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
 def path_problem(spec: str) -> str:
     if spec.startswith("!"):
         return "a pattern cannot be negated with !; write a separate rule for the exception"
-    if re.match(r"~[^/]", spec):
+    if spec[:1] == "~" and spec[1:2] not in ("", "/"):
         return "the home folder of another user is not looked up; write its path: //home/name/**"
     if "\0" in spec:
         return "a path cannot hold a NUL character; remove it"

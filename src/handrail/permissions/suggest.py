@@ -36,6 +36,8 @@ class Suggestion:
 
 def suggest(case: Case) -> tuple[Suggestion, ...]:
     """Rules that would allow this call and similar ones next time; none where no rule should."""
+    if case.facts.check.mode:
+        return (Suggestion("", "session", case.facts.check.mode),)
     if case.analysis is not None:
         return tuple(Suggestion(rule) for rule in command_rules(case))
     if case.mcp is not None:

@@ -9,6 +9,7 @@ Only the policy in memory changes here; `config` writes the settings files.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from handrail.permissions.mistakes import narrowing_mistakes
 from handrail.permissions.modes import MODE_ALIASES, MODES, stricter
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
@@ -86,28 +87,39 @@ def change_rules(policy: Policy, kind: str, update: Mapping[str, Any]) -> Policy
     rules = parse_rules(update.get("rules"), given, where)
     if isinstance(rules, UpdateProblem):
         return rules
-    kept: list[Rule | RuleProblem] = [rule for rule in policy.rules if not drops(kind, rule, given, where, rules)]
-    kept += policy.problems
-    return policy.with_rules(kept if kind == "removeRules" else (*kept, *rules))
+    known: tuple[Rule | RuleProblem, ...] = (*policy.rules, *policy.problems)
+    kept = [rule for rule in known if not drops(kind, rule, given, where, rules)]
+    if kind == "removeRules":
+        return policy.with_rules(kept)
+    return policy.with_rules((*kept, *rules, *narrowing_mistakes(rules, policy.tool_names)))
 
 
-def drops(kind: str, known: Rule, given: Behaviour, where: RuleSource, rules: tuple[Rule, ...]) -> bool:
-    """Whether an update takes an existing rule away."""
+def drops(
+    kind: str, known: Rule | RuleProblem, given: Behaviour, where: RuleSource, rules: tuple[Rule | RuleProblem, ...]
+) -> bool:
+    """Whether an update takes an existing rule away, or the problem of one."""
     if kind == "addRules" or known.behaviour is not given or known.source.name != where.name:
         return False
-    return kind == "replaceRules" or any((rule.tool, rule.spec) == (known.tool, known.spec) for rule in rules)
+    if isinstance(known, RuleProblem) and known.source.file:  # the file is read again when it has changed
+        return False
+    if kind == "replaceRules":
+        return True
+    if isinstance(known, RuleProblem):
+        return any(rule.text == known.text for rule in rules)
+    return any((rule.tool, rule.spec) == (known.tool, known.spec) for rule in rules if isinstance(rule, Rule))
 
 
-def parse_rules(rules: Any, behaviour: Behaviour, where: RuleSource) -> tuple[Rule, ...] | UpdateProblem:
+def parse_rules(rules: Any, behaviour: Behaviour, where: RuleSource) -> tuple[Rule | RuleProblem, ...] | UpdateProblem:
+    """The rules of an update. A deny or ask rule that cannot be read still narrows; an allow rule does nothing."""
     if not isinstance(rules, list | tuple):
         return UpdateProblem(f"rules is {rules!r}, not a list. Write [{{'toolName': 'Bash'}}].")
-    found: list[Rule] = []
+    found: list[Rule | RuleProblem] = []
     for rule in rules:
         text = rule_text(rule)
         made = parse_rule(text, behaviour, where) if text is not None else None
         if made is None:
             return UpdateProblem(f"{rule!r} is not a rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
-        if isinstance(made, RuleProblem):
+        if isinstance(made, RuleProblem) and behaviour is Behaviour.ALLOW:
             return UpdateProblem(f"{made.text!r}: {made.message}")
         found.append(made)
     return tuple(found)

@@ -33,6 +33,11 @@ class Supervisor:
         self._remembered: set[str] = set()
         self.pid = 0
 
+    def start(self) -> None:
+        """Start it before a command needs it."""
+        with self._lock:
+            self._ready()
+
     def submit(self, kind: bytes, fds: Sequence[int]) -> None:
         """Hand a job and its descriptors to the next reaper."""
         handed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))]

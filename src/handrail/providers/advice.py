@@ -38,7 +38,7 @@ def next_move(server: AskedServer, env: Mapping[str, str], failure: StreamFailur
         return f"The server has no model {model!r}. Name another with --model or {prefix}_MODEL."
     if failure.kind == NOT_AN_API or failure.status in WRONG_ADDRESS:
         return _about_address(server, prefix)
-    if failure.kind == "connect":
+    if failure.kind in ("connect", "refused"):
         return (
             f"Is the server running, and is its address right? It is set by --base-url, {prefix}_BASE_URL or baseUrl."
         )

@@ -47,7 +47,7 @@ DEFAULT_URLS: dict[ProviderName, str] = {
 }
 # short names people use, and what they stand for today
 ALIASES = {"opus": "claude-opus-4-6", "sonnet": "claude-sonnet-4-6", "haiku": "claude-haiku-4-5"}
-HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 ANTHROPIC_MODELS = ("claude", "anthropic/", "anthropic.")
 
 
@@ -141,7 +141,7 @@ def custom_headers(text: str) -> tuple[tuple[str, str], ...]:
     headers = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, colon, value = line.partition(":")
-        if not colon or not HEADER_NAME.fullmatch(name) or not value.isprintable() or not value.isascii():
+        if not colon or not re.fullmatch(HEADER_NAME, name) or not value.isprintable() or not value.isascii():
             shown = repr(name[:40]) if colon else "a line without a colon"
             raise ProviderSetupError(
                 f"ANTHROPIC_CUSTOM_HEADERS holds {shown}. Write one header a line, as Name: value."

@@ -23,7 +23,7 @@ from handrail.providers.api import Api, Headers, RequestWriter
 from handrail.providers.failures import broken, from_status, retry_after
 from handrail.providers.quirks import quirks_of
 from handrail.providers.reader import AnswerReader
-from handrail.providers.retry import RetryPolicy, next_step
+from handrail.providers.retry import RetryPolicy, attempt_limit, next_step
 from handrail.records import record
 
 MAX_ERROR_BODY = 64 * 1024
@@ -277,6 +277,7 @@ class AnswerStream:
     def _handle_failure(self, events: list[StreamEvent], failure: StreamFailure) -> list[StreamEvent]:
         """Retry and drop the events that were not yielded yet; or yield everything and end."""
         provider = self._provider
+        limit = attempt_limit(provider.retry, failure, fallbacks=bool(self._fallbacks))
         step = next_step(
             provider.retry,
             failure,
@@ -294,7 +295,7 @@ class AnswerStream:
         if step.next_model:
             self._attempt = 1
             self._request = replace(self._request, model=self._fallbacks.pop(0))
-        return [StreamRetry(failure, self._attempt, step.delay, self._request.model, provider.retry.attempts)]
+        return [StreamRetry(failure, self._attempt, step.delay, self._request.model, limit)]
 
     def _explain(self, failure: StreamFailure) -> StreamFailure:
         """The failure with what was asked where, and what to try next."""

@@ -16,7 +16,7 @@ else:
     tomllib = lazy("tomllib")  # 6 ms, and no first request needs it
 
 MILLION = 1_000_000
-VERSION_AFTER = re.compile(r"(?:$|[-@:]).*")
+VERSION_AFTER = r"(?:$|[-@:]).*"
 
 
 @record
@@ -40,7 +40,7 @@ def price_of(model: str) -> Price | None:
     """The price of a model: the longest row that its name begins with, at the end of a word."""
     table = price_table()
     bare = model.rpartition("/")[2].removeprefix("anthropic.").removeprefix("openai.")
-    rows = [name for name in table if bare.startswith(name) and VERSION_AFTER.fullmatch(bare[len(name) :])]
+    rows = [name for name in table if bare.startswith(name) and re.fullmatch(VERSION_AFTER, bare[len(name) :])]
     return table[max(rows, key=len)] if rows else None
 
 

@@ -16,11 +16,12 @@ class RetryPolicy:
     `attempts` counts requests to one model, the first included. Delays double from `first_delay` up to `longest_delay`.
 
     A server that asks to wait longer than `longest_wait` is not waited for. After `overload_attempts` the next fallback
-    model is asked instead of an overloaded one.
+    model is asked instead of an overloaded one. Where nothing listens on this machine, `refused_attempts` are enough.
     """
 
     attempts: int = 6
     overload_attempts: int = 3
+    refused_attempts: int = 3
     first_delay: float = 0.5
     longest_delay: float = 32.0
     longest_wait: float = 120.0
@@ -33,6 +34,13 @@ class Retry:
     delay: float
     plain: bool = False
     next_model: bool = False
+
+
+def attempt_limit(policy: RetryPolicy, failure: StreamFailure, *, fallbacks: bool) -> int:
+    """How many requests one model gets when they fail like this, the first included."""
+    if failure.kind == "refused":
+        return min(policy.refused_attempts, policy.attempts)
+    return policy.overload_attempts if fallbacks and failure.status in OVERLOAD else policy.attempts
 
 
 def next_step(
@@ -57,7 +65,7 @@ def next_step(
             return Retry(0.0, plain=True)
         is_model_at_fault = failure.status == 404 or failure.kind == "stalled"
         return Retry(0.0, plain, next_model=True) if fallbacks and is_model_at_fault else None
-    limit = policy.overload_attempts if fallbacks and failure.status in OVERLOAD else policy.attempts
+    limit = attempt_limit(policy, failure, fallbacks=fallbacks)
     wait = failure.retry_after
     if attempt >= limit or (wait is not None and wait > policy.longest_wait):
         return Retry(0.0, plain, next_model=True) if fallbacks else None

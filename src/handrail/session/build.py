@@ -152,7 +152,8 @@ def _open_parts(base: Foundation) -> Session:
     session_id = transcript.writer.session_id if transcript else spec.transcript.session_id or new_id()
     hooks = _open_hooks(spec, host, settings, transcript, session_id)
     call_hooks = CallHooks(hooks)
-    context = SessionContext(spec.cwd, env, spec.flags.instruction_sources, hooks) if spec.prompt.context else None
+    excludes, sources = loaded.settings.get("claudeMdExcludes") or (), spec.flags.instruction_sources
+    context = SessionContext(spec.cwd, env, sources, hooks, excludes=excludes) if spec.prompt.context else None
     tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
     facts = model_facts(loaded.settings, env)
 
@@ -183,6 +184,7 @@ def _open_parts(base: Foundation) -> Session:
             classifier=ModelClassifier(model),
             redactor=redactor,
             readable=(results.folder, own_services().state, *filter(None, (hooks.environment.folder,))),
+            plan_file=own_services().plan_file,
             session_id=session_id,
             keep_audit=spec.keep_files,
         )
@@ -200,13 +202,14 @@ def _open_parts(base: Foundation) -> Session:
         rails=Rails(open_gate, call_hooks),
         hooks=hooks,
         results=results,
-        scheduling=host.scheduling or scheduling_of(loaded.settings, env),
+        scheduling=host.scheduling or scheduling_of(loaded.settings, env, spec.early_start),
         features=features_of(loaded.settings, env),
         compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
         skills=skills,
         style=style,
         can_defer=not spec.interactive,
+        can_ask=host.handler is not None or host.can_use_tool is not None,
     )
     chain = new_chain()
     agents = Subagents(
@@ -244,7 +247,7 @@ def _open_parts(base: Foundation) -> Session:
     )
     conversation.config = replace(conversation.config, choose_answer=host.choose_answer)
     skills.make_loader = lambda: skill_use.SkillLoader(
-        skills, settings, hooks, services, conversation=lambda: conversation, session_id=session_id
+        lambda: skills.skills, settings, hooks, services, conversation=lambda: conversation, session_id=session_id
     )
     return Session(
         spec=spec,

@@ -1,7 +1,7 @@
 """The model as a classifier of mode auto: asked whether a call is harmless, and believed only when it says so."""
 
+import os
 import re
-import secrets
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
@@ -42,7 +42,7 @@ class ModelClassifier:
 
     async def classify(self, text: str) -> Classification | None:
         """The model's ruling. The code in its answer is new each time: no text can hold an answer ready for it."""
-        code = secrets.token_hex(4)
+        code = os.urandom(4).hex()
         history = History([UserMessage((Text(f"The call to judge:\n{text}"),))])
         request = Request(
             self.name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=ThinkingOptions("off")

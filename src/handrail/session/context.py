@@ -1,6 +1,7 @@
 """What the model is told of its surroundings: facts about the folder, memory files, and the types of sub-agents."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.context import AGENT_TYPES
 from handrail.conversation.messages import Attachment
 from handrail.loop.memory import Memory, MemoryFile
-from handrail.loop.prompt import AGENTS, context_attachment, memory_attachment
+from handrail.loop.prompt import AGENTS, context_attachment, git_attachment, memory_attachment
 from handrail.session.environment import GitProbe, gather
 from handrail.session.memory_files import Switches, places, read_memory, read_memory_near
 from handrail.tools.context import RunContext
@@ -21,15 +22,25 @@ MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "loca
 
 
 class SessionContext:
-    """Gathers what stands before the first prompt, and memory files near what was read, of these `sources`."""
+    """Gathers what stands before the first prompt, and memory files near what was read.
 
-    def __init__(self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "Hooks") -> None:
+    Those of these `sources` count, without the files whose paths the globs `excludes` match."""
+
+    def __init__(
+        self,
+        cwd: Path,
+        env: Mapping[str, str],
+        sources: Iterable[str],
+        hooks: "Hooks",
+        *,
+        excludes: Iterable[str] = (),
+    ) -> None:
         self._cwd = cwd
         self._hooks = hooks
         self._probe = GitProbe(cwd, env)
         found = places(cwd, env)
-        self._places = found if "user" in sources else found._replace(user=())
-        self._switches = Switches(project="project" in sources)
+        self._places = found if "user" in sources else replace(found, user=())
+        self._switches = Switches(excludes=tuple(excludes), project="project" in sources)
         self._memory = Memory()
 
     def first_attachments(self, run: RunContext) -> Iterable[Attachment]:
@@ -43,14 +54,16 @@ class SessionContext:
             yield Attachment(AGENTS, (Text(f"{AGENT_TYPES}(subagent_type of Agent):\n" + "\n".join(lines)),))
 
     def attachments(self, outcomes: Sequence[Outcome], run: RunContext) -> Iterable[Attachment]:
-        """Memory that stands near the files that were just read."""
+        """Memory that stands near the files that were just read, and what git has answered since the first request."""
         shown = len(self._memory.files)
         for outcome in outcomes:
             for path in () if outcome.result.is_error else outcome.access.files:
                 self._memory = read_memory_near(self._cwd / path, self._places, self._memory, self._switches)
         self._announce(self._memory.files[shown:], "nested_traversal", run)
-        attachment = memory_attachment(self._memory.files[shown:])
-        return () if attachment is None else (attachment,)
+        if near := memory_attachment(self._memory.files[shown:]):
+            yield near
+        if (git := self._probe.late_facts()) is not None:
+            yield git_attachment(git)
 
     def memory_files(self) -> list[dict[str, Any]]:
         """The memory files that the model was told."""

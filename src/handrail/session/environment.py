@@ -2,9 +2,10 @@
 Gathers the facts about a run's surroundings.
 
 The branch is read from `.git/HEAD`. What changed needs `git status`: it is started as early as possible, runs beside
-the rest of the start-up, and is waited for only until a moment counted from its own start. A repository's configuration
-can make git run programs; every such switch is turned off, and a repository that defines filters is not asked at all.
-Nor is one whose configuration we cannot read whole. Git gets the folder that was looked at, and finds none by itself.
+the rest of the start-up, and is hardly waited for; if it takes longer, its answer comes with a later request. A
+repository's configuration can make git run programs; every such switch is turned off, and a repository that defines
+filters is not asked at all. Nor is one whose configuration we cannot read whole. Git gets the folder that was looked
+at, and finds none by itself.
 """
 
 import os
@@ -13,12 +14,16 @@ import stat
 import subprocess
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from handrail.extensions.places import repository_of
 from handrail.loop.prompt import EnvironmentFacts, GitFacts
 
-PATIENCE = 0.25
+PATIENCE = 0.03
+"""How many seconds a first request waits for git."""
+MAX_SECONDS = 30.0
+STILL_RUNS = "git status still runs, its answer follows"
 MAX_OUTPUT = 64 * 1024
 MAX_SMALL_FILE = 64 * 1024
 GIT_FILE = b"gitdir: "
@@ -39,37 +44,43 @@ STATUS = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=norma
 
 
 class GitProbe:
-    """`git status` of a folder, started at once if that is safe. `close` or `facts` ends it."""
+    """`git status` of a folder, started at once if that is safe. It ends with `close`, or by itself."""
 
     def __init__(self, cwd: Path, env: Mapping[str, str], patience: float = PATIENCE) -> None:
         self._root = repository_of(cwd)
-        self._deadline = time.monotonic() + patience
+        self._patience = patience
+        self._deadline = time.monotonic() + MAX_SECONDS
         self._process: subprocess.Popen[bytes] | None = None
-        self._note = ""
-        self._branch = ""
+        self._data = b""
+        self._is_owed = False
+        self._facts = GitFacts()
         if self._root is None:
             return
         folder = git_folder(self._root)
-        self._branch = branch_of(folder) if folder else ""
+        self._facts = GitFacts(branch_of(folder) if folder else "")
         program = _git_program(env, self._root)
         if folder is None:
-            self._note = ".git leads nowhere"
+            self._end_with(".git leads nowhere")
         elif program is None:
-            self._note = "there is no git program"
+            self._end_with("there is no git program")
         elif runs_filters(folder):
-            self._note = "the repository may define filters or includes, which git status could run"
+            self._end_with("the repository may define filters or includes, which git status could run")
         else:
             self._process = _start(program, folder, self._root, env)
 
     def facts(self) -> GitFacts | None:
-        """What is known by now; waits for git until its time is over. None outside a repository."""
+        """What is known by now; waits for git no longer than its patience. None outside a repository."""
         if self._root is None:
             return None
-        output = self._output() if self._process is not None else None
-        if output is None:
-            return GitFacts(self._branch, note=self._note)
-        upstream, changes = parse_status(output)
-        return GitFacts(self._branch, upstream, changes)
+        self._is_owed = not self._read(self._patience)
+        return replace(self._facts, note=STILL_RUNS) if self._is_owed else self._facts
+
+    def late_facts(self) -> GitFacts | None:
+        """Everything, once, if `facts` could not give it and it is known now. Does not wait."""
+        if not self._is_owed or not self._read(0.0):
+            return None
+        self._is_owed = False
+        return self._facts
 
     def close(self) -> None:
         """End git if it still runs."""
@@ -79,28 +90,34 @@ class GitProbe:
             process.stdout.close()
             process.wait()
 
-    def _output(self) -> bytes | None:
-        assert self._process is not None
+    def _read(self, patience: float) -> bool:
+        """Take what git has written, for so many seconds; whether it is over."""
+        if self._process is None:
+            return True
         assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        data = b""
-        while len(data) < MAX_OUTPUT:
-            left = self._deadline - time.monotonic()
-            if not select.select([descriptor], [], [], max(0.0, left))[0]:
-                self._note = "git status took too long"
-                self.close()
-                return None
+        descriptor, until = self._process.stdout.fileno(), time.monotonic() + patience
+        while len(self._data) < MAX_OUTPUT:
+            if not select.select([descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
+                if time.monotonic() < self._deadline:
+                    return False
+                return self._end_with("git status took too long")
             piece = os.read(descriptor, MAX_OUTPUT)
             if not piece:
-                break
-            data += piece
-        else:
-            self.close()  # more than a prompt has room for
-            return data[: data.rfind(b"\0") + 1]
-        code = self._process.wait()
+                code = self._process.wait()
+                return self._end_with(f"git status failed with exit code {code}" if code else "")
+            self._data += piece
+        self._data = self._data[: self._data.rfind(b"\0") + 1]  # more than a prompt has room for
+        return self._end_with("")
+
+    def _end_with(self, note: str) -> bool:
+        """Git is over: with a note why nothing is known, or with what it said."""
         self.close()
-        self._note = f"git status failed with exit code {code}" if code else ""
-        return None if code else data
+        if note:
+            self._facts = replace(self._facts, note=note)
+        else:
+            upstream, changes = parse_status(self._data)
+            self._facts = replace(self._facts, upstream=upstream, changes=changes)
+        return True
 
 
 def gather(cwd: Path, probe: GitProbe, *, model: str = "", tools: tuple[str, ...] = ()) -> EnvironmentFacts:

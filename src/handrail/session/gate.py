@@ -24,12 +24,16 @@ def open_gate(
     classifier: Classifier | None = None,
     redactor: Redactor,
     readable: Iterable[Path] = (),
+    plan_file: Path | None = None,
     session_id: str = "",
     keep_audit: bool = True,
 ) -> PolicyGate:
     """A gate that decides by the settings at each call; `readable` are the folders of the session's own files."""
     policy, loaded = settings.in_force(), settings.loaded
     policy.apply(lambda now: now.with_kept(map(realpath, readable)))
+    can_ask = handler is not None or can_use_tool is not None
+    plan = realpath(plan_file) if plan_file else ""
+    policy.apply(lambda now: now.with_plan_file(plan, can_ask=can_ask))
     return PolicyGate(
         policy,
         handler if can_use_tool is None else CallbackHandler(can_use_tool),

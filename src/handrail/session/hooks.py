@@ -7,7 +7,6 @@ ConfigChange may refuse what was changed, and then the settings of before still 
 
 import asyncio
 import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +79,7 @@ def open_hooks(
             variables=options.variables,
         )
     if hooks.environment.folder is None:  # made with the first long text
-        folder = state_folder(loaded.env) / "hooks" / f"{os.getpid()}-{secrets.token_hex(4)}"
+        folder = state_folder(loaded.env) / "hooks" / f"{os.getpid()}-{os.urandom(4).hex()}"
         hooks.environment = replace(hooks.environment, folder=folder)
     hooks.reload(in_order(sources_of(loaded)))
     return hooks

@@ -134,7 +134,7 @@ def mode_of(
     name = "default" if wished == "manual" else wished
     obstacles = {BYPASS: bypass_obstacle(settings, env), "auto": ""}
     if settings.get("permissions", "disableAutoMode") == "disable":
-        obstacles["auto"] = "disableAutoMode is set in the settings."
+        obstacles["auto"] = "disableAutoMode is set in the settings. Use another mode, or remove it there."
     bypass = not obstacles[BYPASS] and (asked.allow_bypass or name == BYPASS)
     if asked.allow_bypass and obstacles[BYPASS]:
         problems.append(Problem("cli", "--allow-dangerously-skip-permissions", 0, obstacles[BYPASS]))
@@ -144,7 +144,7 @@ def mode_of(
         problems.append(Problem("", "permissions.defaultMode", 0, f"{name} cannot be used: {obstacle}"))
         name = "default"
     if settings.doubtful and name in BEYOND_DEFAULT:
-        problems.append(Problem("", name, 0, "this mode is not used while a settings file is broken."))
+        problems.append(Problem("", name, 0, "not used while a settings file is broken. Correct the file first."))
         name = "default"
     return Mode(name, bypass and not settings.doubtful, not obstacles["auto"])
 
@@ -152,7 +152,7 @@ def mode_of(
 def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
     """Why permissions cannot be bypassed here; empty if they can."""
     if settings.get("permissions", "disableBypassPermissionsMode") == "disable":
-        return "disableBypassPermissionsMode is set in the settings."
+        return "disableBypassPermissionsMode is set in the settings. Use another mode, or remove it there."
     if os.geteuid() == 0 and env.get("IS_SANDBOX") != "1":
         return "you are root. Use another user, or set IS_SANDBOX=1 if this machine is a sandbox."
     return ""

@@ -9,8 +9,9 @@ import codecs
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from handrail.extensions.places import has_secret_name, repository_of
 from handrail.loop.memory import (
@@ -27,6 +28,7 @@ from handrail.loop.memory import (
     split_front_matter,
     within,
 )
+from handrail.records import record
 
 PROJECT_NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
 ORDINARY_NAMES = frozenset(("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md"))
@@ -38,7 +40,8 @@ MAX_BYTES = 4 * MAX_FILE
 POLICY_FOLDERS = (Path("/etc/handrail"), Path("/etc/claude-code"))
 
 
-class Places(NamedTuple):
+@record
+class Places:
     """Where to look. `tree` is the root of the repository, or the working folder if there is none."""
 
     cwd: Path
@@ -56,7 +59,8 @@ def places(cwd: Path, env: Mapping[str, str]) -> Places:
     return Places(cwd, repository_of(cwd) or cwd, home, (config, claude))
 
 
-class Switches(NamedTuple):
+@record
+class Switches:
     """`approved` are real paths that project files may reach, `excludes` globs; without `project` none is read."""
 
     approved: frozenset[Path] = frozenset()
@@ -92,7 +96,8 @@ def read_memory_near(path: Path, where: Places, known: Memory, switches: Switche
     return reading.result(touched=path)
 
 
-class Origin(NamedTuple):
+@record
+class Origin:
     """Who wrote a file. `border` is the folder that it and its imports must lie in (None = anywhere)."""
 
     scope: Scope
@@ -119,7 +124,7 @@ class _Reading:
         above = not folder.is_relative_to(self._where.tree)
         origin = Origin("project", folder, folder if above else self._where.tree, above)
         self.first_of(folder, PROJECT_NAMES, origin)
-        self.first_of(folder, ("CLAUDE.local.md",), origin._replace(scope="local"))
+        self.first_of(folder, ("CLAUDE.local.md",), replace(origin, scope="local"))
         self.rules(folder / ".claude" / "rules", origin)
 
     def first_of(self, folder: Path, names: Iterable[str], origin: Origin) -> None:
@@ -165,7 +170,7 @@ class _Reading:
         if problem:
             self._problem(path, f"was left out: {problem}. Write a list of globs, or take `paths` away.")
         elif len(self._found) >= MAX_FILES:
-            self._problem(path, f"was left out: there are more than {MAX_FILES} memory files.")
+            self._problem(path, f"was left out: more than {MAX_FILES} memory files. Name some in claudeMdExcludes.")
         else:
             self._found.append(MemoryFile(path, body, origin.scope, origin.base, patterns))
             self._imports(path, body, origin, hops)
@@ -175,10 +180,13 @@ class _Reading:
         for name in imports(text):
             target = self._where.home / name[2:] if name.startswith("~/") else path.parent / name
             if hops >= MAX_HOPS:
-                self._problem(path, f"does not import {name!r}: imports go {MAX_HOPS} steps deep at most.")
+                self._problem(
+                    path,
+                    f"does not import {name!r}: only {MAX_HOPS} steps are followed. Import it earlier.",
+                )
             # an at sign before a word that is no file is just a word
             elif self._add(Path(os.path.normpath(target)), origin, hops + 1) == "none" and _is_path(name):
-                self._problem(path, f"imports {name!r}, and there is no such file.")
+                self._problem(path, f"imports {name!r}, and there is no such file. Correct the path after the @.")
 
     def _real(self, path: Path) -> Path | None:
         """Where the file really lies; None if there is none, or links go in a circle."""
@@ -186,9 +194,9 @@ class _Reading:
             return path.resolve(strict=True)
         except (FileNotFoundError, NotADirectoryError):
             if path.is_symlink():
-                self._problem(path, "is a link to nothing.")
+                self._problem(path, "is a link to nothing. Mend the link, or remove it.")
         except (OSError, RuntimeError) as error:
-            self._problem(path, f"cannot be read: {_reason(error)}.")
+            self._problem(path, f"cannot be read: {_reason(error)}. Mend it, or name it in claudeMdExcludes.")
         return None
 
     def _may_read(self, path: Path, real: Path, origin: Origin) -> bool:
@@ -204,7 +212,11 @@ class _Reading:
             self._problems.append(MemoryProblem(path, text, needs_approval=real))
             return False
         if origin.above_project and not _trustworthy(real):
-            self._problem(path, "was not read: it lies above the project, and others than you could have written it.")
+            self._problem(
+                path,
+                "was not read: it lies above the project, and others than you could have written it. "
+                "Make it yours alone (chown, chmod o-w) if it is meant.",
+            )
             return False
         return True
 
@@ -212,19 +224,22 @@ class _Reading:
         try:
             data = _read(real)
         except OSError as error:
-            self._problem(path, f"cannot be read: {_reason(error)}.")
+            self._problem(path, f"cannot be read: {_reason(error)}. Mend it, or name it in claudeMdExcludes.")
             return None
         if data is None:
-            self._problem(path, "was not read: it is not a regular file.")
+            self._problem(
+                path,
+                "was not read: it is not a regular file. Name it in claudeMdExcludes.",
+            )
             return None
         try:
             text = codecs.getincrementaldecoder("utf-8-sig")().decode(data, final=len(data) <= MAX_BYTES)
         except UnicodeDecodeError as error:
-            self._problem(path, f"was not read: it is not UTF-8 text ({error.reason} at byte {error.start}).")
+            self._problem(path, f"was not read: not UTF-8 ({error.reason} at byte {error.start}). Save it as UTF-8.")
             return None
         text = text.replace("\r\n", "\n")
         if "\0" in text:
-            self._problem(path, "was not read: it holds NUL bytes, so it is not text.")
+            self._problem(path, "was not read: it holds NUL bytes, so it is not text. Save it as UTF-8.")
             return None
         if len(text) > MAX_FILE:
             self._problem(

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from handrail.providers.cassette import opening as cassettes
     from handrail.providers.cassette import record as recording
     from handrail.providers.cassette.normalize import Normalizer
+    from handrail.providers.cassette.record import Recorder
+    from handrail.providers.cassette.replay import Replayer
 else:
     cassettes = lazy("handrail.providers.cassette.opening")
     recording = lazy("handrail.providers.cassette.record")
@@ -69,6 +71,27 @@ class OneWay:
         return self.inner.stream(request)
 
 
+class OpenTape:
+    """The one transport of a session's cassette, whichever models it asks: closed with the last of them."""
+
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+        self.replayer: Replayer | None = None
+        self._users = 0
+
+    def hold(self, chosen: ChosenModel) -> ChosenModel:
+        """The model, which uses the tape until it is closed."""
+        self._users += 1
+        return replace(chosen, close=self._release)
+
+    async def _release(self) -> None:
+        self._users -= 1
+        if not self._users and self.recorder is not None:
+            await self.recorder.aclose()
+        if not self._users and self.replayer is not None:
+            self.replayer.report_unplayed()
+
+
 @record
 class Tape:
     """The cassette of a session: answers are recorded into it, or replayed from it."""
@@ -79,21 +102,27 @@ class Tape:
     match: str = "conversation"
     redactor: "Redactor | None" = None
     on_warning: Callable[[str], None] = print
+    opened: OpenTape = field(default_factory=OpenTape)
 
 
 def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | None = None) -> ChosenModel:
     """The model that these options name, not connected yet; ProviderSetupError or CassetteError if it is unusable."""
     if tape is not None and tape.replay:
-        normalizer = _normalizer(tape, env)
-        replayer = cassettes.open_replayer(tape.replay, normalizer, match=tape.match, on_warning=tape.on_warning)
+        replayer = tape.opened.replayer or cassettes.open_replayer(
+            tape.replay, _normalizer(tape, env), match=tape.match, on_warning=tape.on_warning
+        )
         provider = cassettes.open_replayed_provider(replayer, options)
-        return _wrap_provider(provider, cassettes.replayed_choice(replayer.cassette, options).model)
+        tape.opened.replayer = replayer
+        return tape.opened.hold(_wrap_provider(provider, cassettes.replayed_choice(replayer.cassette, options).model))
     choice = choose(options, env)
     if tape is None or not tape.record:
         return _wrap_provider(open_provider(choice, env), choice.model)
-    recorder = recording.open_recorder(tape.record, _normalizer(tape, env), env, tape.on_warning)
+    recorder = tape.opened.recorder or recording.open_recorder(
+        tape.record, _normalizer(tape, env), env, tape.on_warning
+    )
     chosen = _wrap_provider(open_provider(choice, env, recorder), choice.model)
-    return replace(chosen, on_failure=recorder.mark_failed)
+    tape.opened.recorder = recorder
+    return tape.opened.hold(replace(chosen, on_failure=recorder.mark_failed))
 
 
 def _normalizer(tape: Tape, env: Mapping[str, str]) -> "Normalizer":

@@ -22,6 +22,7 @@ from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
 from handrail.session.models import ChosenModel, SessionModel
 from handrail.session.output_style import StyleNotes
+from handrail.session.plan_mode import PlanReminder
 from handrail.session.session_settings import SessionSettings
 from handrail.session.skill_notes import SessionSkills, SkillNotes, lost_attachments
 from handrail.session.tools import SKILL_TOOL, make_catalog
@@ -47,6 +48,7 @@ class SharedParts:
     skills: SessionSkills | None = None
     style: StyleNotes | None = None
     can_defer: bool = True
+    can_ask: bool = False
 
 
 @record
@@ -75,15 +77,17 @@ class ConversationSpec:
 def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits = NO_LIMITS) -> Conversation:
     """A conversation with its tools and its history, ready for a first prompt."""
     settings, identity, transcript = parts.settings, spec.identity, spec.transcript
+    can_ask = parts.can_ask and identity.is_main
     catalog = make_catalog(
         variables=settings.loaded.env,
         custom=(*parts.custom_tools, *spec.own_tools),
         deferral=spec.deferral,
         denied=spec.denied,
-        planning=lambda: "plan" in (settings.mode, identity.mode),
+        planning=lambda: not can_ask and "plan" in (settings.mode, identity.mode),
         services=spec.services,
         features=parts.features,
         interactive=spec.options.interactive,
+        can_ask=can_ask,
         mcp=spec.mcp_tools,
         has_skills=parts.skills.has_any if parts.skills else bool,
     )
@@ -124,7 +128,12 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
         reattach=partial(lost_attachments, spec.services),
         attach=partial(
-            _attachments, spec, skills=notes, style=parts.style if identity.is_main else None, resumed=resumed
+            _attachments,
+            spec,
+            plan=PlanReminder(settings, spec.services) if can_ask else None,
+            skills=notes,
+            style=parts.style if identity.is_main else None,
+            resumed=resumed,
         ),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
@@ -141,12 +150,15 @@ def _attachments(
     outcomes: Sequence[Outcome],
     run: RunContext,
     *,
+    plan: PlanReminder | None,
     skills: SkillNotes | None,
     style: StyleNotes | None,
     resumed: bool,
 ) -> Iterable[Attachment]:
     if spec.context is not None:
         yield from spec.context.attachments(outcomes, run)
+    if plan is not None:
+        yield from plan.attachments()
     if style is not None and not outcomes:
         yield from style.attachments(run.history)
     if skills is not None:

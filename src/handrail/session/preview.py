@@ -154,7 +154,7 @@ class CallPreview:
     async def _ask_permission(self, request: CallRequest, decision: Decision) -> Decision:
         """The decision with the answer of PermissionRequest hooks, if they give one that counts."""
         answer = await self._calls.permission_request(request)
-        if answer is None or (isinstance(answer, Allow) and needs_person(request, decision)):
+        if answer is None or (isinstance(answer, Allow) and needs_person(request, decision, answer)):
             return decision
         verdict = Verdict.ALLOW if isinstance(answer, Allow) else Verdict.DENY
         reason = "a hook agreed" if isinstance(answer, Allow) else answer.message or "a hook said no"

@@ -1,11 +1,16 @@
 """Rules that people agree to while a session runs, kept in the settings."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from handrail.config.persist import is_written_in, persist
 from handrail.config.places import SettingsPlaces
+from handrail.lazy import lazy
 from handrail.session.load_settings import LoadedSettings
 from handrail.tools.permission import Update
+
+if TYPE_CHECKING:
+    from handrail.config import persist
+else:
+    persist = lazy("handrail.config.persist")  # what reads and writes settings files, 5 ms
 
 SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}
 
@@ -34,7 +39,7 @@ class RuleWriter:
         file = self._settings.places.file(source) if source else None
         documents = [layer.document for layer in self._settings.loaded.settings.layers]
         section = next((each.values for each in documents if each.file == file), {}).get("permissions", {})
-        return is_written_in(update, section)
+        return persist.is_written_in(update, section)
 
     def refuses(self, update: Update) -> str:
         """Why a change may not be made at all; empty if it may."""
@@ -45,4 +50,4 @@ class RuleWriter:
 
     def persist(self, update: Update) -> None:
         """Write a change to its file; SettingsError if that fails."""
-        persist(update, self._settings.places)
+        persist.persist(update, self._settings.places)

@@ -42,11 +42,18 @@ def tool_services(settings: SessionSettings, session_id: str = "", state: Path |
         services,
         home=settings.places.home,
         working_dirs=settings.folders,
+        plan=_plan_file(settings, services),
         hidden=hidden_files(settings.in_force),
         sandbox=SessionSandbox(settings, services.state),
         background="background" in features_of(settings.loaded.settings, settings.loaded.env),
         output_quota=partial(_output_quota, settings),
     )
+
+
+def _plan_file(settings: SessionSettings, services: ToolServices) -> Path | None:
+    """The plan file in the folder that the settings name; None if they name none."""
+    folder = settings.loaded.settings.get("plansDirectory")
+    return Path(settings.places.cwd, os.path.expanduser(folder), f"{services.state.name}.md") if folder else None  # noqa: PTH111
 
 
 def _output_quota(settings: SessionSettings) -> int:

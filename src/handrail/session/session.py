@@ -1,8 +1,6 @@
 """A session: everything that was opened for one conversation in a folder, and what front ends do with it."""
 
 import asyncio
-import threading
-import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +15,6 @@ from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
-from handrail.providers.cost import price_table
 from handrail.session.background import end_tasks, stop_task
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
@@ -32,7 +29,7 @@ from handrail.session.skill_notes import SessionSkills
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
 from handrail.session.usage import SessionUsage
-from handrail.tools.stub import fetch
+from handrail.session.warm_up import WarmUp
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
@@ -43,9 +40,6 @@ else:
     restore = lazy("handrail.files.restore")
     slash_commands = lazy("handrail.session.slash_commands")
 
-WARM_UP_DELAY = 0.05
-"""By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
-GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
 
 
@@ -76,11 +70,11 @@ class Session:
     scratch: ScratchFolder | None = None
     """Where its files lie if it keeps none."""
     _connected: bool = field(default=False, init=False)
-    _is_warm: bool = field(default=False, init=False)
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
+        self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
@@ -97,8 +91,9 @@ class Session:
 
         def on_event(event: LoopEvent) -> None:
             self.usage.count(event)
+            self.warm_up.on_event(event)
             if isinstance(event, RequestSent) and (event.turn, event.attempt) == (1, 1):
-                self._begin_request(prompt_id)
+                self._note_prompt(prompt_id)
 
         first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
         is_command = isinstance(first, Text) and (first.text.lstrip().startswith("/") or "@" in first.text)
@@ -109,22 +104,10 @@ class Session:
         self.skills.end_turn()
         await self.model.close_replaced()
 
-    def _begin_request(self, prompt_id: str) -> None:
+    def _note_prompt(self, prompt_id: str) -> None:
         journal = self.services().undo if prompt_id else None
         if journal is not None:
             journal.point(prompt_id)
-        if not self._is_warm:
-            self._is_warm = True
-            warming = threading.Thread(target=self.warm_up, daemon=True)
-            asyncio.get_running_loop().call_later(WARM_UP_DELAY, warming.start)
-
-    def warm_up(self) -> None:
-        """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
-        for module in (*self.conversation.tools.modules(), *GATE_MODULES, "handrail.files.undo"):
-            fetch(module)
-            time.sleep(0.001)  # a call that came meanwhile need not wait for the others
-        price_table()
-        self.services()
 
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":
@@ -240,6 +223,7 @@ class Session:
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close servers, connections and the transcript."""
         await self.disconnect()
+        self.conversation.config.rails.close()
         if self.transcript is not None:
             self.conversation.is_closed = True
             self.transcript.writer.close()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from handrail.config.execution import unknown_features
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from handrail.config.managed import PolicySource
     from handrail.dispatch.approval.live import LivePolicy
     from handrail.permissions.policy import Policy
-    from handrail.session import rule_problems, settings_policy, start_check
+    from handrail.permissions.tool_index import ToolIndex
+    from handrail.session import rule_problems, settings_policy, settings_rules, start_check
 else:
     needs_trust = lazy("handrail.config.needs_trust")
     rule_problems = lazy("handrail.session.rule_problems")
     start_check = lazy("handrail.session.start_check")
     settings_policy = lazy("handrail.session.settings_policy")
+    settings_rules = lazy("handrail.session.settings_rules")
 
 
 def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
@@ -50,7 +53,7 @@ def _has_definitions(places: SettingsPlaces) -> bool:
 
 def removes_tool(rule: str) -> bool:
     """Whether a rule has no brackets, or nothing in them: as a deny rule it takes the tool away."""
-    return "(" not in rule or rule.rstrip().endswith(("()", "(*)"))
+    return "(" not in rule or rule.partition("(")[2].rstrip().removesuffix(")").strip() in ("", "*")
 
 
 class SessionSettings:
@@ -91,6 +94,9 @@ class SessionSettings:
         """The files have just been looked at, so that the next call of `policy` need not."""
         self._held: set[str] = set()
         self._number = 0
+        self._building = Lock()
+        self._prepared: tuple[LoadedSettings, Policy] | None = None
+        self._denied_tools: tuple[LoadedSettings, ToolIndex] | None = None
         self._built: Policy | None = None
         self._in_force: LivePolicy | None = None
 
@@ -169,7 +175,12 @@ class SessionSettings:
         rules = self.loaded.settings.get("permissions", "deny") or ()
         if not self.flags.disallowed and not any(map(removes_tool, rules)):
             return False
-        return self.policy().denies_tool(name, mcp)
+        if self._in_force is not None:
+            return self.policy().denies_tool(name, mcp)
+        if self._denied_tools is None or self._denied_tools[0] is not self.loaded:
+            index = settings_rules.tool_denials(filter(removes_tool, rules), self.flags)
+            self._denied_tools = self.loaded, index  # before the first call, no other rule is parsed
+        return bool(self._denied_tools[1].whole_tool(name, mcp))
 
     def _reload(self, changed: tuple[str, ...]) -> None:
         self._watch = SettingsWatch(self.places, self.flags)  # there may be new drop-ins to look at
@@ -199,10 +210,24 @@ class SessionSettings:
             for listener in self.on_change:
                 listener(source)
 
+    def prepare_policy(self) -> None:
+        """Make the policy that the first call will need, and index its rules. Meant for a thread."""
+        policy = self._make_policy()
+        for index in policy.index.values():
+            index.prepare()
+
+    def _make_policy(self) -> "Policy":
+        """The policy of the settings as they are loaded, made once."""
+        with self._building:
+            loaded = self.loaded
+            if self._prepared is None or self._prepared[0] is not loaded:
+                scripts = _scripts(loaded, self.places)
+                policy = settings_policy.build_policy(loaded, self.flags, self.places, scripts, self.names)
+                self._prepared = loaded, policy
+            return self._prepared[1]
+
     def _build_policy(self) -> "Policy":
-        scripts = _scripts(self.loaded, self.places)
-        policy = settings_policy.build_policy(self.loaded, self.flags, self.places, scripts, self.names)
-        self._built = policy
+        policy = self._built = self._make_policy()
         self._tell(rule_problems.notes_of(policy.problems, self.loaded.settings))
         if self._remarks_due:
             self._remarks_due = False

@@ -34,7 +34,8 @@ def build_policy(
     own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts, *programs)
     rules = rules_and_problems(loaded, given, places, names)
     files = [file.shown for file in loaded.settings.settings_files]
-    return empty.with_directories(loaded.folders).with_own(own).with_files(files).with_rules(rules)
+    named = empty.with_tool_names(names.tools).with_files(files)
+    return named.with_directories(loaded.folders).with_own(own).with_rules(rules)
 
 
 def hidden_files(in_force: Callable[[], LivePolicy]) -> Callable[[str], bool]:

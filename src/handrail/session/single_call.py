@@ -71,4 +71,5 @@ async def call_tool(
             return SingleCall(await anext(executor.rest()), read)
     finally:
         await hooks.aclose()
+        rails.close()
         await end_tasks(services)

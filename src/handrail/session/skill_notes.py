@@ -36,7 +36,8 @@ else:
     skill_files = lazy("handrail.extensions.skills")  # many people have none
     skill_list = lazy("handrail.extensions.skill_list")
 
-TASK_LIST = "task-list"
+TASK_LIST, PLAN = "task-list", "plan"
+MAX_PLAN = 40_000
 
 
 class SessionSkills:
@@ -164,6 +165,15 @@ def last_list(history: Sequence[Any]) -> str:
 
 
 def lost_attachments(services: Callable[[], ToolServices], run: RunContext) -> Iterable[Attachment]:
-    """What a summary may have lost and the session still knows: the task list, as its tool shows it."""
+    """What a summary may have lost and the session still knows: the task list, as its tool shows it, and the plan."""
     if (services().state / "todo").is_dir() and (text := task_texts.task_text(services(), run.agent.id)):
         yield Attachment(TASK_LIST, (Text(reminder(f"The task list as it is now:\n{text}")),))
+    if run.agent.is_main and (plan := _plan_text(services().plan_file)):
+        yield Attachment(PLAN, (Text(reminder(f"The plan in {services().plan_file}:\n{plan}")),))
+
+
+def _plan_text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")[:MAX_PLAN] if file.is_file() else ""
+    except OSError:
+        return ""

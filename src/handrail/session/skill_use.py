@@ -7,7 +7,7 @@ Nothing of a project's skill runs, allows or hooks anything before its folder is
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
@@ -41,9 +41,6 @@ from handrail.tools.skills import LoadedSkill
 from handrail.tools.stub import fetch
 from handrail.tools.wording import did_you_mean
 
-if TYPE_CHECKING:
-    from handrail.session.skill_notes import SessionSkills
-
 USUAL_AGENT = "general-purpose"
 PLACEHOLDER = UserMessage((Text(""),))
 
@@ -53,7 +50,7 @@ class SkillLoader:
 
     def __init__(
         self,
-        skills: "SessionSkills",
+        skills: Callable[[], Mapping[str, CommandFile]],
         settings: SessionSettings,
         hooks: Hooks,
         services: Callable[[], ToolServices],
@@ -83,7 +80,7 @@ class SkillLoader:
         """Why the call with this id cannot have this skill; empty if it can."""
         if call in self._by_person:
             return ""
-        skills = self._skills.skills
+        skills = self._skills()
         skill = skills.get(name.removeprefix("/"))
         if skill is None:
             names = [each.name for each in skills.values() if each.is_for_model]
@@ -95,7 +92,7 @@ class SkillLoader:
 
     def question(self, name: str, call: str) -> str:
         """What a person should know before the skill is loaded; empty = there is nothing to ask."""
-        skill = self._skills.skills.get(name.removeprefix("/"))
+        skill = self._skills().get(name.removeprefix("/"))
         if skill is None or call in self._by_person:
             return ""
         fresh = self.read(skill)
@@ -106,7 +103,7 @@ class SkillLoader:
 
     async def load(self, name: str, words: str, ctx: ToolContext) -> LoadedSkill:
         """Load a skill into the conversation of a call, or let a sub-agent do it."""
-        fresh = self._by_person.pop(ctx.use.id, None) or self.read(self._skills.skills[name.removeprefix("/")])
+        fresh = self._by_person.pop(ctx.use.id, None) or self.read(self._skills()[name.removeprefix("/")])
         if isinstance(fresh, UnreadFile):
             return LoadedSkill(str(fresh), is_error=True)
         turn = self.open_turn(fresh, words)

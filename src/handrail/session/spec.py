@@ -88,6 +88,8 @@ class SessionSpec:
     keep_files: bool = True
     """Whether the audit log, big results and output are kept in the state folder. False: what a run needs lies in a
     temporary folder that goes with the session, and there is no audit log. File changes can be undone in any case."""
+    early_start: str = ""
+    """Which calls start while an answer arrives: permitted, safe or off; empty = as the settings say."""
     interactive: bool = False
     debug: bool = False
     verbose: bool = False

@@ -56,7 +56,8 @@ def _state_folder(variables: Mapping[str, str]) -> Path:
         return Path(moved).expanduser().absolute()
     if sys.platform == "linux":  # where it is simple, no first request waits for a library
         chosen = variables.get("XDG_STATE_HOME", "")
-        usual = (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
+        home = Path(variables.get("HOME") or Path.home())
+        usual = (Path(chosen) if chosen.startswith("/") else home / ".local" / "state") / "handrail"
     else:
         usual = platformdirs.user_state_path("handrail", appauthor=False)
     return usual

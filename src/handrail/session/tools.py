@@ -33,6 +33,7 @@ def make_catalog(
     planning: Callable[[], bool] = bool,
     features: frozenset[str] = USUAL_FEATURES,
     interactive: bool = False,
+    can_ask: bool = False,
     mcp: tuple[AnyTool, ...] = (),
     has_skills: Callable[[], bool] = bool,
 ) -> Catalog:
@@ -48,7 +49,7 @@ def make_catalog(
             entries=entries,
             custom=custom,
             mcp=mcp,
-            environment=Environment(features, variables, interactive=interactive, simple=simple),
+            environment=Environment(features, variables, interactive=interactive, simple=simple, can_ask=can_ask),
             denied=denied,
             deferral=deferral,
             usable=partial(_is_usable, planning, has_skills),

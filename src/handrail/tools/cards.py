@@ -51,6 +51,25 @@ class Card:
         return [self.line, *kept, *([f"  (+{more} more line{'s' if more > 1 else ''})"] if more else [])]
 
 
+@record
+class Choice:
+    """An answer that is offered; `preview` is text to compare answers by."""
+
+    label: str
+    description: str = ""
+    preview: str = ""
+
+
+@record
+class FormField:
+    """A question to the person. Another answer than the choices can always be typed."""
+
+    question: str
+    header: str = ""
+    choices: tuple[Choice, ...] = ()
+    several: bool = False
+
+
 class ToolDisplay(Generic[In]):
     """How a tool shows its calls. Every card has a default."""
 
@@ -83,6 +102,14 @@ class ToolDisplay(Generic[In]):
 
     def group_card(self, inputs: Sequence[Json]) -> Card | None:
         """Several calls of this tool drawn as one. None = draw each by itself."""
+        return None
+
+    def form(self, args: In) -> tuple[FormField, ...]:
+        """The questions that the person answers in place of a yes; the answers come back as the input `answers`."""
+        return ()
+
+    def document(self, args: In) -> Card | None:
+        """What the person reads before the answer, such as a plan."""
         return None
 
     def tag(self, args: In) -> str:

@@ -96,6 +96,8 @@ class Check:
     verdict: Verdict | None = None
     reason: str = ""
     updated_input: Json | None = None
+    mode: str = ""
+    """The mode that a person may choose together with a yes."""
     parts: tuple[int, ...] = ()
     """The commands of a line that it is about: each of them needs a rule, although it would only read."""
     despite_rules: bool = False

@@ -33,6 +33,8 @@ class Environment:
     variables: Mapping[str, str] = field(default_factory=dict)
     interactive: bool = False
     simple: bool = False
+    can_ask: bool = False
+    """Whether there is a person, or a program in their place, to put questions to."""
 
 
 @record

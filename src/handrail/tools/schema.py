@@ -1,19 +1,22 @@
 """Pydantic models as JSON Schemas for the model, and validation errors as sentences it can act on."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
+from handrail.tools.plain_input import PlainInput
 from handrail.tools.wording import brief_repr, first_line, limit_problems, missing_field, unexpected_field, where
 
 Model = TypeVar("Model", bound=BaseModel)
+Plain = TypeVar("Plain", bound=PlainInput)
 
 INPUT_CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+_MODELS: dict[type[PlainInput], type["Input"]] = {}
 HOLDS_NAMES = frozenset({"properties", "$defs"})
 HOLDS_VALUES = frozenset({"default", "examples", "enum", "const"})
 IN_PLAIN_WORDS = {
@@ -23,18 +26,38 @@ IN_PLAIN_WORDS = {
 
 
 class Input(BaseModel):
-    """Base of our own input models: an unknown field is an error."""
+    """Base of input models: an unknown field is an error."""
 
     model_config = INPUT_CONFIG
 
 
-def model_schema(model: type[BaseModel]) -> dict[str, Any]:
+def pydantic_model(plain: type[PlainInput]) -> type[Input]:
+    """The Pydantic model with the fields of an input of ours."""
+    known = _MODELS.get(plain)
+    if known is None:
+        fields: dict[str, Any] = {}
+        for name, each in plain.model_fields.items():
+            options: dict[str, Any] = {**each.options, **({} if each.alias == name else {"alias": each.alias})}
+            fields[name] = (_pydantic_type(each.kind), Field(default=each.default, **options))
+        known = _MODELS[plain] = create_model(plain.__name__, __base__=Input, **fields)
+    return known
+
+
+def _pydantic_type(kind: Any) -> Any:
+    if isinstance(kind, type) and issubclass(kind, PlainInput):
+        return pydantic_model(kind)
+    return list[_pydantic_type(get_args(kind)[0])] if get_origin(kind) is list else kind  # type: ignore[misc]
+
+
+def model_schema(model: type[BaseModel] | type[PlainInput]) -> dict[str, Any]:
     """
     The JSON Schema of an input model, without the titles that only cost tokens.
 
     Raises:
         ToolDefinitionError: the model has no schema, or its schema is not that of an object.
     """
+    if issubclass(model, PlainInput):
+        model = pydantic_model(model)
     try:
         schema: dict[str, Any] = _without_titles(model.model_json_schema())
     except PydanticUserError as error:
@@ -86,6 +109,11 @@ def parse_model(model: type[Model], raw: Json) -> Model:
         return model.__pydantic_validator__.validate_python(raw)  # type: ignore[no-any-return]  # the model's own
     except ValidationError as error:
         raise InputError(limit_problems(_sentences(error, model, raw))) from error
+
+
+def parse_plain(plain: type[Plain], raw: Json) -> Plain:
+    """The checked input of a built-in tool, converted where it can be; InputError as from `parse_model`."""
+    return plain.from_pydantic(vars(parse_model(pydantic_model(plain), raw)))
 
 
 def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Iterable[str]:

@@ -13,7 +13,7 @@ from handrail.records import record
 NAME_WEIGHT, HINT_WEIGHT, DESCRIPTION_WEIGHT = 6, 3, 1
 K1, B = 1.2, 0.6
 PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE, ENDING = 3, 24, 0.5, 2
-WORDS = re.compile(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*")
+WORDS = r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*"
 
 
 @record
@@ -56,7 +56,7 @@ def parse_query(text: str) -> Query:
 
 def words(text: str) -> list[str]:
     """Lower-case words; camelCase and snake_case are split."""
-    return [word.lower() for word in WORDS.findall(text)]
+    return [word.lower() for word in re.findall(WORDS, text)]
 
 
 class SearchIndex:

@@ -22,6 +22,7 @@ from handrail.tools.cards import Card, In, ToolDisplay
 from handrail.tools.context import AgentType, Progress, RunContext, ToolContext
 from handrail.tools.output import Output, json_text, sendable
 from handrail.tools.permission import NO_OPINION, Ask, Check, NoRules, PermissionSnapshot, Refuse
+from handrail.tools.plain_input import PlainInput
 from handrail.tools.search import words
 from handrail.tools.wording import brief_repr
 
@@ -85,7 +86,7 @@ class Tool(ToolDisplay[In], ABC):
     name: str
     aliases: tuple[str, ...] = ()
     search_hint: str = ""
-    input_model: "type[BaseModel]"
+    input_model: "type[BaseModel | PlainInput]"
     mcp: McpInfo | None = None
     subject: str = ""
     """The name of the argument that a call is about: `Deploy(prod)` in a rule is matched against its value."""
@@ -118,11 +119,18 @@ class Tool(ToolDisplay[In], ABC):
 
     def parse(self, raw: Json) -> In:
         """The checked input, or InputError with every problem at once."""
-        return schema.parse_model(self.input_model, raw)  # type: ignore[return-value]  # In is what input_model makes
+        model = self.input_model
+        if issubclass(model, PlainInput):
+            return model.take(raw) or schema.parse_plain(model, raw)  # type: ignore[return-value]  # In is what it makes
+        return schema.parse_model(model, raw)  # type: ignore[return-value]  # the same
 
     async def validate(self, args: In, ctx: ToolContext) -> Refuse | Ask | None:
         """Whether the input makes sense here and now; None = it does."""
         return None
+
+    def is_answered(self, args: In) -> bool:
+        """Whether the input holds the person's answers, which a hook may bring in the place of the person."""
+        return False
 
     # What it says of itself
 

@@ -1,8 +1,9 @@
 """Calls as single lines, drawn from cards: what is called, how it runs, how it ended."""
 
+from handrail.conversation.plain import plain
 from handrail.tools.cards import Card, Tone
 from handrail.tools.outcome import Outcome, Status
-from handrail.tui.text import clip
+from handrail.tui.text import clip, wrap
 
 TONES: dict[Status, Tone] = {Status.OK: "plain", Status.ERROR: "bad", Status.DENIED: "warning"}
 SHOWN_SECONDS = 1.0
@@ -29,12 +30,14 @@ def running_line(call: str, seconds: float, progress: str, others: int, width: i
     return clip(", ".join(filter(None, (clip(call, max(width // 2, 20)), duration(seconds), more, progress))), width)
 
 
-def finished_line(call: str, outcome: Outcome, card: Card, width: int) -> str:
-    """A call that is over: its result, or why there is none."""
+def finished_lines(call: str, outcome: Outcome, card: Card, width: int) -> list[str]:
+    """A call that is over: its result in one line, or why it was refused, as many lines as that takes."""
     seconds = outcome.timings.ran
     took = f" ({duration(seconds)})" if seconds >= SHOWN_SECONDS else ""
     line = f"{clip(call, max(width // 2, 20))}: {_end(outcome, card)}"
-    return clip(line, width - len(took)) + took
+    if outcome.status is Status.DENIED:
+        return wrap(plain(line), width, "    ")
+    return [clip(line, width - len(took)) + took]
 
 
 def _end(outcome: Outcome, card: Card) -> str:

@@ -4,11 +4,12 @@ import asyncio
 import json
 import os
 import termios
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from handrail.conversation.plain import plain
 from handrail.records import record
+from handrail.tools.cards import FormField
 from handrail.tui.screen import Screen
 from handrail.tui.text import wrap
 
@@ -25,6 +26,8 @@ class PermissionQuestion:
     reason: str
     risk: str = ""
     always: str = ""
+    document: str = ""
+    """What the person reads in the place of the input, such as a plan."""
 
 
 @record
@@ -38,9 +41,9 @@ class TypedReply:
 def question_lines(question: PermissionQuestion, width: int, *, whole: bool = False) -> tuple[list[str], bool]:
     """The question as lines that fit, and whether something of the call was left out."""
     lines, is_cut = wrap(plain(f"? {question.title}"), width, "    "), False
-    for name, value in question.input.items():
+    for name, value in {"": question.document}.items() if question.document else question.input.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
-        shown = wrap(plain(f"    {name}: {text}"), width, "      ")
+        shown = wrap(plain(f"    {name}: {text}" if name else f"    {text}"), width, "      ")
         if len(shown) > MAX_LINES and not whole:
             left_out = len(shown) - MAX_LINES + 1
             shown, is_cut = [*shown[: MAX_LINES - 1], f"      (+{left_out} more lines; v shows them)"], True
@@ -63,6 +66,29 @@ def read_reply(text: str, *, offers_always: bool) -> TypedReply | None:
             return TypedReply("always")
         case _:
             return None
+
+
+def field_lines(field: FormField, width: int) -> list[str]:
+    """One question of a form with its numbered choices, as lines that fit."""
+    lines = wrap(plain(f"? {field.question}"), width, "    ")
+    for number, choice in enumerate(field.choices, 1):
+        about = ": ".join(filter(None, (choice.label, choice.description)))
+        lines += wrap(plain(f"  {number}. {about}"), width, "     ")
+        if choice.preview:
+            lines += [
+                line for row in choice.preview.split("\n") for line in wrap(plain(f"     | {row}"), width, "       ")
+            ]
+    return lines
+
+
+def read_choice(text: str, field: FormField) -> tuple[str, ...]:
+    """The answers in a typed line: the choices by number, or the words themselves. Empty = none."""
+    words = text.strip()
+    numbers = words.replace(",", " ").split()
+    known = {str(number): choice.label for number, choice in enumerate(field.choices, 1)}
+    if numbers and all(number in known for number in numbers) and (field.several or len(numbers) == 1):
+        return tuple(dict.fromkeys(known[number] for number in numbers))
+    return (words,) if words else ()
 
 
 class Keyboard:
@@ -115,6 +141,23 @@ class Dialog:
                     if reply is None:
                         write("\n")
         return reply
+
+    async def fill_in(self, fields: Sequence[FormField]) -> dict[str, tuple[str, ...]] | None:
+        """The person's answers by question, those left open without any; None if the terminal is gone."""
+        answers: dict[str, tuple[str, ...]] = {}
+        async with self._one_by_one:
+            with self._screen.question() as write:
+                for field in fields:
+                    write("\n".join(field_lines(field, self._screen.width)) + "\n")
+                    self._keyboard.discard()
+                    several = "numbers" if field.several else "a number"
+                    write(f"  Type {several}, an answer of your own, or nothing to leave it open: ")
+                    text = await self._keyboard.line()
+                    if text is None:
+                        write("\n")
+                        return None
+                    answers[field.question] = read_choice(text, field)
+        return answers
 
     async def _ask(self, question: PermissionQuestion, write: Callable[[str], None]) -> TypedReply:
         lines, is_cut = question_lines(question, self._screen.width)

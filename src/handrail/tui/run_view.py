@@ -20,7 +20,7 @@ from handrail.tools.cards import Tone
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import Outcome
-from handrail.tui.call_lines import TONES, duration, finished_line, label, running_line
+from handrail.tui.call_lines import TONES, duration, finished_lines, label, running_line
 from handrail.tui.screen import Screen
 from handrail.tui.text import wrap
 
@@ -145,7 +145,8 @@ class RunView:
 
     def _finish(self, call: ShownCall, event: CallFinished) -> None:
         width, outcome = self._screen.width, event.outcome
-        lines = [finished_line(f"- {call.label}", outcome, event.card, width)]
+        lines = finished_lines(f"- {call.label}", outcome, event.card, width)
+        toned = len(lines)
         for detail in self._details(outcome) if self._details else ():
             lines += wrap(plain(f"    {detail}"), width, "      ")
         tone = TONES.get(outcome.status, "plain")
@@ -153,7 +154,7 @@ class RunView:
             return
         if self._screen.has_status:
             self._screen.status(self._status())
-        shown = [(plain(line), tone if at == 0 else "plain") for at, line in enumerate(lines)]
+        shown = [(plain(line), tone if at < toned else "plain") for at, line in enumerate(lines)]
         if self._screen.is_mid_answer:  # a paragraph is not torn apart
             self._held_lines += shown
             return

@@ -42,7 +42,7 @@ async def test_with_nobody_to_ask_a_question_is_a_no(tmp_path: Path) -> None:
     decision = await Desk(tmp_path).bash("npm publish")
 
     assert decision.verdict is Verdict.DENY
-    assert decision.reason.endswith("and nobody is here to be asked")
+    assert decision.reason.endswith("and there is no one to ask")
     assert decision.opinions[-1].layer == "nobody"
 
 
@@ -446,7 +446,7 @@ async def test_a_classifier_that_is_out_asks_the_person_instead(tmp_path: Path, 
 async def test_a_classifier_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
     desk = Desk(tmp_path, mode="auto", classifier=Classifier())
 
-    assert "nobody is here" in (await desk.bash("npm test")).reason
+    assert "no one to ask" in (await desk.bash("npm test")).reason
 
 
 # What no automatic yes may do

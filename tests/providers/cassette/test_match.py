@@ -115,7 +115,7 @@ async def test_of_several_that_match_the_most_alike_is_played_and_what_changed_i
     assert await answer(tape, api, BASE) == "answer 1"
     assert warnings == []
     assert await answer(tape, api, long) == "answer 3"
-    assert [("the system prompt" in each, "match=exact" in each) for each in warnings] == [(True, True)]
+    assert [("the system prompt" in each, "--replay-match exact" in each) for each in warnings] == [(True, True)]
     with pytest.raises(CassetteMissError, match="It was recorded 3 times and is now sent once more"):
         await answer(tape, api, BASE)
 
@@ -123,11 +123,11 @@ async def test_of_several_that_match_the_most_alike_is_played_and_what_changed_i
 @pytest.mark.anyio
 async def test_a_miss_names_the_way_of_matching_that_would_answer() -> None:
     words = replace(BASE, system=("Be long.",))
-    with pytest.raises(CassetteMissError, match=r"(?s)Be brief.*with match=conversation it would be answered"):
+    with pytest.raises(CassetteMissError, match=r"(?s)Be brief.*with --replay-match conversation"):
         await answer(replayer("anthropic", BASE, match="exact"), "anthropic", words)
 
     result = replace(BASE, history=History(history(result="x = 2")))
-    with pytest.raises(CassetteMissError, match="with match=loose it would be answered") as miss:
+    with pytest.raises(CassetteMissError, match="with --replay-match loose") as miss:
         await answer(replayer("anthropic", BASE), "anthropic", result)
     assert "Be brief" not in str(miss.value)
 

@@ -120,19 +120,20 @@ async def chunks_of(reply: Any) -> Any:
 async def test_a_conversation_goes_on_in_another_folder_with_other_ids_dates_and_facts(
     studio: Studio, api: str
 ) -> None:
-    def conversation(cwd: Path, call_id: str, day: str, run: str) -> list[Request]:
+    def conversation(cwd: Path, call_id: str, day: str, run: str, *late: str) -> list[Request]:
         opening = Attachment("context", (Text(f"<environment>\nWorking folder: {cwd}\nDate: {day}\n</environment>"),))
         start: list[Message] = [opening, UserMessage((Text(f"Look at {cwd}/a.py"),))]
         call = AssistantMessage((Text("I read."), ToolUse(call_id, "Read", {"path": f"{cwd}/a.py", "id": "x"})))
         done = f"{cwd}/a.py: 1 passed in {run}, at 0x7f{call_id[-6:]}ab, on {day}T10:11:12Z"
         results = UserMessage((ToolResult(call_id, (Text(done),)),))
-        return [Request("m", History(start)), Request("m", History([*start, call, results]))]
+        facts = [Attachment("context", (Text(f"<environment>\n{line}\n</environment>"),)) for line in late]
+        return [Request("m", History(start)), Request("m", History([*start, call, results, *facts]))]
 
     first = conversation(studio.first, "call_aaaaaa", "2026-11-15", "0.02s")
     replies = [Reply((ToolUse("call_aaaaaa", "Read", {"path": f"{studio.first}/a.py", "id": "x"}),), piece=3)]
     await record(studio, api, [*replies, Reply((Text(f"It is in {studio.first}."),), piece=1)], *first)
 
-    second = conversation(studio.second, "call_bbbbbb", "2031-02-03", "12.5s")
+    second = conversation(studio.second, "call_bbbbbb", "2031-02-03", "12.5s", "Git: branch main; nothing changed")
     provider = studio.replaying()
     answers = [await everything(provider, request) for request in second]
 

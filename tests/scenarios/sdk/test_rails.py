@@ -147,7 +147,7 @@ async def test_rules_and_modes_decide_without_a_question(tmp_path: Path) -> None
         fourth = await turn(client, "four")
 
         assert (results(first)["toolu_1"][1], results(first)["toolu_2"][1]) == (False, True)
-        assert [name for name, _, _ in asked.questions] == ["Write"]
+        assert [name for name, _, _ in asked.questions] == ["Write", "Write"], "the second in plan mode"
         assert results(second)["toolu_3"][1]
         assert not results(third)["toolu_4"][1]
         assert results(fourth)["toolu_5"][1]

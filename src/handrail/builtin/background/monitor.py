@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import Field
-
 from handrail.builtin.bash.background import start_background
 from handrail.builtin.bash.permission import check_command
 from handrail.builtin.bash.preconditions import Preconditions
@@ -16,14 +14,14 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 DEFAULT_MS = 300_000
 MAX_MS = 3_600_000
 
 
-class MonitorInput(Input):
+class MonitorInput(PlainInput):
     description: str = Field(description="What is watched, in a few words.")
     timeout_ms: float = Field(default=DEFAULT_MS, gt=0, le=MAX_MS, description="Milliseconds until it ends.")
     persistent: bool = Field(default=False, description="Watch until the session ends.")

@@ -1,7 +1,5 @@
 """TaskOutput: the status and output of a background task."""
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, tasks_of
 from handrail.builtin.support.command_output import ShownOutput, output_limit, read_output
@@ -11,12 +9,12 @@ from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 
 EMPTY = ShownOutput("")
 
 
-class TaskOutputInput(Input):
+class TaskOutputInput(PlainInput):
     task_id: str = Field(description="The id of the task.")
     block: bool = Field(default=True, description="Wait until it ends.")
     timeout: float = Field(default=30_000, ge=0, le=600_000, description="Milliseconds to wait at the most.")

@@ -1,7 +1,5 @@
 """TaskStop: end a background task."""
 
-from pydantic import Field
-
 from handrail.builtin.background.task_output import find_task
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
@@ -10,11 +8,11 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 
-class TaskStopInput(Input):
+class TaskStopInput(PlainInput):
     task_id: str | None = Field(default=None, description="The id of the task.")
     shell_id: str | None = Field(default=None, description="An older name of task_id.")
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
 from handrail.builtin.bash.background import start_background
 from handrail.builtin.bash.destructive import is_destructive
 from handrail.builtin.bash.exit_codes import exit_code_meaning
@@ -29,7 +27,7 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Check, Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import PromptView, Tool
 
 DEFAULT_MS = 120_000
@@ -38,7 +36,7 @@ REPORT_BYTES = 8_192
 NO_BACKGROUND = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 
 
-class BashInput(Input):
+class BashInput(PlainInput):
     command: str = Field(description="The command line.")
     timeout: float | None = Field(default=None, gt=0, description="Milliseconds until it is stopped (120000).")
     description: str | None = Field(default=None, description="What it does, in a few words.")

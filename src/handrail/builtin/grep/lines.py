@@ -1,12 +1,11 @@
 """Formats ripgrep's JSON events as lines, in bounded memory."""
 
+import json
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
-
-from pydantic_core import from_json
 
 from handrail.builtin.grep.query import GrepInput
 
@@ -31,7 +30,7 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             *whole, last = bytes(rest).split(b"\n")
             rest = bytearray(last)
             for line in whole:
-                yield from_json(line) if len(line) <= MAX_EVENT else shorten_event(line)
+                yield json.loads(line) if len(line) <= MAX_EVENT else shorten_event(line)
         elif len(rest) > 2 * MAX_EVENT:
             _forget_the_middle(rest)
 
@@ -52,7 +51,7 @@ def shorten_event(line: bytes) -> dict[str, Any]:
     number = NUMBER.search(line)
     whole = text if key == b"text" else text[: len(text) // 4 * 4]
     template = b'{"type":"%b","data":{"path":%b,"lines":{"%b":"%b"},"line_number":%b,"submatches":[]}}'
-    event: dict[str, Any] = from_json(template % (kind, path, key, whole, number[1] if number else b"null"))
+    event: dict[str, Any] = json.loads(template % (kind, path, key, whole, number[1] if number else b"null"))
     return event
 
 

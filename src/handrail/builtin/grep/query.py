@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from pydantic import Field
-
 from handrail.builtin.support.ripgrep import VERSION_CONTROL
 from handrail.errors import ToolError
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 
 Mode: TypeAlias = Literal["files_with_matches", "content", "count"]
 
@@ -18,7 +16,7 @@ MIN_CHARS, MAX_CHARS = 6_000, 100_000
 BETWEEN_GLOBS = re.compile(r"[,\s]+(?![^{]*\})")
 
 
-class GrepInput(Input):
+class GrepInput(PlainInput):
     pattern: str = Field(min_length=1, max_length=10_000, description="Regular expression.")
     path: str = Field(default=".", description="File or folder.")
     glob: str = Field(default="", max_length=1000, description="Only these files: *.{ts,tsx}")

@@ -14,10 +14,18 @@ from pathlib import Path
 
 from handrail.builtin.grep.lines import MatchFormatter, read_events
 from handrail.builtin.grep.query import GrepInput, file_arguments, pattern_arguments, refusal
-from handrail.builtin.services import ToolServices, nothing_hidden
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.places import place_of
 from handrail.builtin.support.read_only import ReadOnlyTool
-from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, one_line, relative_name, sort_names
+from handrail.builtin.support.ripgrep import (
+    Folder,
+    OpenFiles,
+    RipgrepProcess,
+    one_line,
+    relative_name,
+    sort_names,
+    visible_names,
+)
 from handrail.conversation.blocks import Json
 from handrail.files.paths import Place
 from handrail.records import record
@@ -58,13 +66,9 @@ class Search:
         """The path of a file on one line."""
         return one_line(self.path(name))
 
-    def shows(self, name: bytes) -> bool:
-        """Whether no rule hides the file."""
-        return not self.services.hidden(f"{self.folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
-
     def visible(self, names: Iterable[bytes]) -> Iterable[bytes]:
         """The names that no rule hides."""
-        return names if self.services.hidden is nothing_hidden else filter(self.shows, names)
+        return visible_names(self.folder, names, self.services)
 
     def program(self, how: list[str], files: OpenFiles | None = None) -> RipgrepProcess:
         """Search the whole place, or some files of it."""

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from handrail.builtin.notebook_edit.cells import CellType, EditedNotebook, NotebookText
 from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
 from handrail.builtin.services import ToolServices
@@ -28,14 +26,14 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 MARK = b"\xef\xbb\xbf"
 DONE = {"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"}
 
 
-class NotebookEditInput(Input):
+class NotebookEditInput(PlainInput):
     notebook_path: str = Field(description="The .ipynb file.")
     new_source: str = Field(description="The cell's new text; not used by delete.")
     cell_id: str = Field(default="", description="The cell; with insert, the new one comes after it, else first.")

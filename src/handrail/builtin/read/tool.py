@@ -4,8 +4,6 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from handrail.builtin.read.open_file import OpenFile
 from handrail.builtin.read.repeated_read import stub
 from handrail.builtin.read.text import LineRange, show_lines
@@ -21,7 +19,7 @@ from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.wording import several
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ MAX_TEXT_BYTES = 4 << 30
 SLOW = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
-class ReadInput(Input):
+class ReadInput(PlainInput):
     file_path: str = Field(description="The file to read; relative paths start at the working folder.")
     offset: int = Field(default=1, ge=0, description="First line, counted from 1; in a notebook, first cell.")
     limit: int | None = Field(default=None, gt=0, description="How many of them.")

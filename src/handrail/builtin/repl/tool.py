@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-from pydantic import Field
-
 from handrail.builtin.bash.permission import objection
 from handrail.builtin.bash.result import first_line
 from handrail.builtin.repl.interpreter import CodeResult, interpreter_of
@@ -17,7 +15,7 @@ from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import NO_OPINION, Check, Refuse
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import PromptView, Tool
 
 DEFAULT_MS = 30_000
@@ -26,7 +24,7 @@ SILENT = "(The code said nothing.)"
 LOST = "What the interpreter knew is lost; the next call starts a new one"
 
 
-class ReplInput(Input):
+class ReplInput(PlainInput):
     code: str = Field(description="Python code.")
     description: str | None = Field(default=None, description="What it does, in a few words.")
     timeout: float = Field(default=DEFAULT_MS, gt=0, le=MAX_MS, description="Milliseconds until it is stopped.")

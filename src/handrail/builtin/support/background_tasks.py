@@ -9,7 +9,6 @@ tasks end with their session.
 import asyncio
 import json
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -108,7 +107,7 @@ class BackgroundTask:
     def save(self) -> None:
         """Save its state; a reader sees the old file or the new one."""
         text = json.dumps({"version": VERSION} | {name: getattr(self, name) for name in SAVED_FIELDS})
-        draft = self._record.with_suffix(f".{secrets.token_hex(4)}")
+        draft = self._record.with_suffix(f".{os.urandom(4).hex()}")
         draft.touch(0o600)
         draft.write_text(text, "utf-8")
         draft.replace(self._record)
@@ -140,7 +139,7 @@ class BackgroundTasks:
         """Start a command in the background; raises OSError if it could not be started."""
         make_private_folder(self.folder)
         task = BackgroundTask(
-            self.folder, id=secrets.token_hex(4), kind=kind, text=text, description=description, cwd=command.cwd
+            self.folder, id=os.urandom(4).hex(), kind=kind, text=text, description=description, cwd=command.cwd
         )
         store = os.open(task.output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import secrets
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +34,7 @@ class OutputCapture:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self.path = make_private_folder(folder) / f"{secrets.token_hex(8)}.txt"
+            self.path = make_private_folder(folder) / f"{os.urandom(8).hex()}.txt"
             self.fd = open_store(self.path)
         except OSError as error:
             raise ToolError(

@@ -20,7 +20,7 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import Self
 
-from handrail.builtin.services import ToolServices
+from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.exit_notes import signal_name
 from handrail.errors import ToolError
 from handrail.files.paths import FileKind, Place, decided_folder, open_decided, open_subfolder
@@ -150,6 +150,15 @@ def relative_name(cwd: Path, place: Place) -> str:
 def one_line(path: str) -> str:
     """A path on one line: one with line breaks or undecodable bytes in it is quoted like a Python string."""
     return path if path.isprintable() else repr(path)
+
+
+def visible_names(folder: Folder, names: Iterable[bytes], services: ToolServices) -> Iterable[bytes]:
+    """The names that no rule hides."""
+    hidden = services.hidden
+    if hidden is nothing_hidden:
+        return names
+    start = f"{folder.real.rstrip('/')}/"
+    return (name for name in names if not hidden(start + os.fsdecode(name.removeprefix(b"./"))))
 
 
 def sort_names(

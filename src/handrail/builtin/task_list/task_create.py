@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
 from handrail.builtin.task_list.items import TaskItems, add_task
@@ -11,14 +9,14 @@ from handrail.builtin.task_list.store import LIST, TaskStore
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 MAX_LINE = 500
 MAX_TEXT = 20_000
 
 
-class TaskCreateInput(Input):
+class TaskCreateInput(PlainInput):
     subject: str = Field(min_length=1, max_length=MAX_LINE, description="What is to be done, in one line.")
     description: str = Field(max_length=MAX_TEXT, description="What it takes, and when it is done.")
     activeForm: str | None = Field(  # noqa: N815  # the name that models know

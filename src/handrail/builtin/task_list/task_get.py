@@ -1,7 +1,5 @@
 """TaskGet: show one task of the list with all its details."""
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.builtin.task_list.cards import task_card
@@ -10,10 +8,10 @@ from handrail.builtin.task_list.store import LIST, TaskStore
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output, json_text
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 
 
-class TaskGetInput(Input):
+class TaskGetInput(PlainInput):
     taskId: str = Field(coerce_numbers_to_str=True, description="The id of the task.")  # noqa: N815
 
 

@@ -11,10 +11,10 @@ from handrail.builtin.task_list.task_text import task_line
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import PlainInput
 
 
-class TaskListInput(Input):
+class TaskListInput(PlainInput):
     """It takes nothing."""
 
 

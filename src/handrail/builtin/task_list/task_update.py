@@ -2,8 +2,6 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
 from handrail.builtin.task_list.items import DELETED, TaskChange, TaskItems, change_task, get_task
@@ -15,11 +13,11 @@ from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 
-class TaskUpdateInput(Input):
+class TaskUpdateInput(PlainInput):
     taskId: str = Field(coerce_numbers_to_str=True, description="The id of the task.")  # noqa: N815
     subject: str | None = Field(default=None, min_length=1, max_length=MAX_LINE, description="A new subject.")
     description: str | None = Field(default=None, max_length=MAX_TEXT, description="A new description.")

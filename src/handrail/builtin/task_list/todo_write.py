@@ -2,8 +2,6 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import ChecklistLine, checklist
 from handrail.builtin.task_list.items import MAX_ITEMS
@@ -12,11 +10,11 @@ from handrail.builtin.task_list.task_create import MAX_LINE
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 
-class Step(Input):
+class Step(PlainInput):
     content: str = Field(min_length=1, max_length=MAX_LINE, description="What is to be done.")
     status: Literal["pending", "in_progress", "completed"] = Field(description="How far it is.")
     activeForm: str = Field(  # noqa: N815  # the name that models know
@@ -24,7 +22,7 @@ class Step(Input):
     )
 
 
-class TodoWriteInput(Input):
+class TodoWriteInput(PlainInput):
     todos: list[Step] = Field(max_length=MAX_ITEMS, description="The whole list; it replaces the old one.")
 
 
@@ -43,7 +41,7 @@ class TodoWrite(Tool[TodoWriteInput]):
         return Access.bookkeeping(writes=LIST)
 
     async def call(self, args: TodoWriteInput, ctx: ToolContext) -> Output:
-        steps = [step.model_dump() for step in args.todos]
+        steps = [dict(vars(step)) for step in args.todos]
 
         def replace_steps(content: Content) -> tuple[Content, list[dict[str, Any]]]:
             agents = content.get("agents", {})

@@ -61,7 +61,11 @@ def explanation(call: PreviewedCall, *, hooks_asked: bool) -> dict[str, Any]:
         "risk": {"level": danger.level.value, "reasons": list(danger.reasons)},
         "opinions": list(opinions(call)),
         "matched": [rule_json(rule) for rule in all_matches(case)],
-        "hooks": {"asked": hooks_asked, "matching": [hook_json(hook) for hook in call.hooks]},
+        "hooks": {
+            "asked": hooks_asked,
+            "answered": any(opinion.layer == "hooks" for opinion in decision.opinions),
+            "matching": [hook_json(hook) for hook in call.hooks],
+        },
         "sandbox": sandbox_json(call.standing),
         "paths": [path_json(file) for file in case.files if not file.shown.startswith("-")],
         "segments": list(segments(case)),
@@ -191,7 +195,10 @@ def format_explanation(explained: dict[str, Any], screen: ReportScreen) -> str:
 def cautions(explained: dict[str, Any]) -> Iterator[str]:
     """What the decision leaves out."""
     hooks = explained["hooks"]
-    if count := len(hooks["matching"]) if not hooks["asked"] else 0:
+    count = len(hooks["matching"])
+    if count and hooks["asked"] and not hooks["answered"]:
+        yield f"{count} hook{'s were' if count > 1 else ' was'} asked and had no opinion"
+    elif count and not hooks["asked"]:
         yield f"{count} hook{'s' * (count > 1)} would be asked first and may decide otherwise; --run-hooks asks now"
 
 

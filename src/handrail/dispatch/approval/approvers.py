@@ -11,6 +11,7 @@ from handrail.dispatch.approval.classifier import Classification, Classifier, as
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import ApprovalAnswer, Handler, PermissionHooks, Question
 from handrail.dispatch.approval.race import Racer, race
+from handrail.errors import InputError
 from handrail.permissions.case import Case
 from handrail.permissions.facts import Evidence
 from handrail.permissions.layers import UNDECLARED, winner
@@ -84,7 +85,8 @@ class Approvers:
 
     async def _ask_hooks(self, hooks: PermissionHooks, pending: PendingApproval) -> ApprovalAnswer | None:
         answer = await hooks.permission_request(pending.request, pending.question.suggestions)
-        return None if isinstance(answer, Allow) and needs_person(pending.request, pending.decision) else answer
+        is_yes = isinstance(answer, Allow) and needs_person(pending.request, pending.decision, answer)
+        return None if is_yes else answer
 
     async def _ask_classifier(self, classifier: Classifier, text: str, question: Question) -> ApprovalAnswer | None:
         found = self._classifications.get(text) or await ask_classifier(classifier, text)
@@ -122,10 +124,24 @@ def classifier_text(request: CallRequest) -> str:
     return json.dumps({"tool": request.tool.name, "call": text, "folder": str(request.ctx.cwd)}) if text else ""
 
 
-def needs_person(request: CallRequest, decision: Decision) -> bool:
-    """Whether no hook may allow it: a critical path, a tool that needs the user, or file rules and no declaration."""
+def brings_answers(request: CallRequest, answer: Allow) -> bool:
+    """Whether the input that comes with a yes holds the answers that the tool asks a person for."""
+    if answer.updated_input is None:
+        return False
+    try:
+        return request.tool.is_answered(request.tool.parse(answer.updated_input))
+    except InputError:
+        return False
+
+
+def needs_person(request: CallRequest, decision: Decision, yes: Allow) -> bool:
+    """
+    Whether a hook may not say this yes.
+
+    A critical path, file rules and no declaration, or a tool that needs the user's answers, which do not come with it.
+    """
     return (
-        request.tool.requires_user_interaction
+        (request.tool.requires_user_interaction and not brings_answers(request, yes))
         or winner(decision).strength is Strength.CRITICAL_PATH
         or any(opinion.layer == UNDECLARED for opinion in decision.opinions)
     )

@@ -10,24 +10,27 @@ that cannot be written never holds up a decision.
 import json
 import logging
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from pydantic_core import PydanticSerializationError, to_json
+from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.redact import Redactor
 from handrail.files.private_folder import make_private_folder
+from handrail.lazy import lazy
 from handrail.permissions.case import Case
 from handrail.permissions.facts import Facts
 from handrail.records import record
 from handrail.tools.permission import Decision, Opinion, Update
 from handrail.tools.request import CallRequest
+
+if TYPE_CHECKING:
+    import pydantic_core
+else:
+    pydantic_core = lazy("pydantic_core")  # 25 ms, and hardly any line needs it
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +78,7 @@ class Audit:
         max_folder: int = MAX_FOLDER,
         now: Callable[[], float] = time.time,
     ) -> None:
-        name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now()))}-{os.getpid()}-{secrets.token_hex(3)}"
+        name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now()))}-{os.getpid()}-{os.urandom(3).hex()}"
         self.file = folder / f"{name}.jsonl"
         self._redactor = redactor
         self._session = session or name
@@ -179,11 +182,21 @@ class Audit:
         return line
 
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def encode_line(line: Mapping[str, Any]) -> bytes:
     try:
-        return to_json(line, inf_nan_mode="strings", fallback=str) + b"\n"
-    except PydanticSerializationError:  # invalid Unicode, which json.dumps escapes
-        return json.dumps(line, default=str).encode() + b"\n"
+        return _ENCODE(line).encode() + b"\n"
+    except (TypeError, ValueError):  # a value that only Python knows, infinity, or half a character
+        return _encode_odd(line) + b"\n"
+
+
+def _encode_odd(line: Mapping[str, Any]) -> bytes:
+    try:
+        return pydantic_core.to_json(line, inf_nan_mode="strings", fallback=str)
+    except pydantic_core.PydanticSerializationError:  # invalid Unicode, which json.dumps escapes
+        return json.dumps(line, default=str).encode()
 
 
 def common_texts(entry: AuditEntry) -> list[str]:

@@ -117,6 +117,11 @@ class PolicyGate:
         self._record(entry)
         return settled.decision
 
+    def close(self) -> None:
+        """Close the audit log, with its folder within its bounds."""
+        if self._audit:
+            self._audit.close()
+
     def _record(self, entry: AuditEntry) -> None:
         if self._audit:
             self._audit.write(entry)
@@ -184,7 +189,7 @@ class PolicyGate:
             return Resolution(
                 replace(again, opinions=opinions, reason=f"{again.reason}, whatever was answered"), "rules"
             )
-        if changed is not None and who in AUTOMATIC and needs_person(request, again):
+        if changed is not None and who in AUTOMATIC and needs_person(request, again, answer):
             return Resolution(refuse_unasked(again, NO_ANSWERER), NO_ANSWERER)
         problems = await self.policy.change(answer.updated_permissions)
         said = self._consent(request, who)

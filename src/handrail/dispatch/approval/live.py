@@ -10,6 +10,7 @@ from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
 from handrail.permissions.modes import MODE_ALIASES
 from handrail.permissions.policy import Policy
+from handrail.permissions.rules import RuleProblem
 from handrail.permissions.update import UpdateProblem, apply_update, change_policy
 from handrail.tools.output import ContextChange
 from handrail.tools.permission import Update
@@ -91,10 +92,11 @@ class LivePolicy:
             elif tried != now:
                 written = update if await self._write(update, problems) else None
                 self.apply(partial(_apply_or_keep, partial(apply_update, update=update)), written=written)
+                problems += [_problem_note(each) for each in tried.problems if each not in now.problems]
             elif update.get("type") == "setMode" and not contains_update(now, update):
                 problems.append(f"the mode {update.get('mode')!r} cannot be entered here; {now.mode!r} stays")
         for problem in problems:
-            log.warning("a change of permissions was not made or not kept: %s", problem)
+            log.warning("a change of permissions did not work as it is written: %s", problem)
         return tuple(problems)
 
     def adopt(self, change: ContextChange, *, consented: bool) -> str:
@@ -147,6 +149,10 @@ def contains_update(policy: Policy, update: Update) -> bool:
             return set(update.get("directories") or ()) <= set(policy.working_dirs)
         case _:
             return False
+
+
+def _problem_note(problem: RuleProblem) -> str:
+    return f"{problem.text!r}: {problem.message.rstrip('.')}. {problem.consequence}"
 
 
 def _apply_or_keep(apply: Callable[[Policy], Policy | UpdateProblem], policy: Policy) -> Policy:

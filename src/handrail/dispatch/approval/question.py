@@ -10,6 +10,7 @@ from handrail.permissions.suggest import Suggestion, suggest
 from handrail.permissions.update import rule_update
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access
+from handrail.tools.cards import Card, FormField
 from handrail.tools.context import AgentIdentity
 from handrail.tools.flags import describe, display_name
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
@@ -50,6 +51,10 @@ class Question:
     access: Access = EXCLUSIVE
     """What the tool declares that the call accesses."""
     read_only: bool = False
+    form: tuple[FormField, ...] = ()
+    """The questions to answer in place of a plain yes; see `filled_in`."""
+    document: Card | None = None
+    """What the person reads first."""
     note: str = ""
     """What automatic checks have said since."""
 
@@ -67,6 +72,10 @@ class Question:
     def suggestions(self) -> tuple[Update, ...]:
         """The updates that would allow this call and similar ones from now on."""
         return tuple(proposal.update for proposal in self.proposals)
+
+    def filled_in(self, answers: Mapping[str, str | Sequence[str]]) -> Allow:
+        """The yes with the person's answers to the questions of the form."""
+        return Allow({**self.input, "answers": dict(answers)})
 
     def always(self) -> Allow:
         """The answer "always allow"."""
@@ -145,6 +154,8 @@ def make_question(
         description=describe(request.tool, request.args, _view(request, case)),
         proposals=tuple(proposal(each, persist) for each in suggest(case)),
         blocked_path=blocked,
+        form=request.tool.form(request.args),
+        document=request.tool.document(request.args),
         agent=request.ctx.agent,
         mode=case.policy.mode,
         cwd=case.policy.cwd,

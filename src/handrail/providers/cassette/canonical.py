@@ -7,7 +7,7 @@ UUIDs, memory addresses, and big binary data (by its digest). Everything else mu
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,14 +51,14 @@ def canonical(outgoing: HttpRequest, normalizer: Normalizer) -> Canonical:
     values = _RequestNormalizer(normalizer)
     head = values.value({name: value for name, value in body.items() if name not in VOLATILE_FIELDS})
     messages = content if isinstance(content, list) else [{"role": "user", "content": content}]
-    return Canonical(api, head, tuple(values.message(message) for message in messages))
+    return Canonical(api, head, values.conversation(messages))
 
 
 def renormalize(request: Canonical, normalizer: Normalizer) -> Canonical:
     """A recorded request, normalized again: what is volatile now may not have been so when it was recorded."""
     values = _RequestNormalizer(normalizer)
     head = values.value(dict(request.head))
-    return Canonical(request.api, head, tuple(values.message(message) for message in request.messages))
+    return Canonical(request.api, head, values.conversation(request.messages))
 
 
 def api_of(url: str) -> str:
@@ -79,6 +79,10 @@ class _RequestNormalizer:
     def __init__(self, normalizer: Normalizer) -> None:
         self._normalizer = normalizer
         self._ids: dict[str, str] = {}
+
+    def conversation(self, messages: Iterable[Any]) -> tuple[Any, ...]:
+        """All messages but those that only told of the environment: some formats send such a text as one of its own."""
+        return tuple(cleaned for cleaned in map(self.message, messages) if not _is_empty(cleaned))
 
     def message(self, message: Any) -> Any:
         """A message, with its content as a list of blocks, blank ones left out."""
@@ -120,3 +124,7 @@ class _RequestNormalizer:
 
 def _blank(block: Any) -> bool:
     return isinstance(block, dict) and "text" in block and not str(block["text"]).strip()
+
+
+def _is_empty(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "user" and message.get("content") == []

@@ -35,10 +35,14 @@ def _next_move(near: Recording, asked: Canonical, match: Match) -> str:
         return f"It was recorded with the model {recorded!r}, not {now!r}. Use that model, or record it again."
     again = "Record it again if the change is meant. What changes from run to run can be declared as volatile."
     if match == "exact" and match_key(near.request, "conversation") == match_key(asked, "conversation"):
-        return f"{again} The conversation is the same: with match=conversation it would be answered."
+        return f"{again} The conversation is the same: {_matching('conversation')} it would be answered."
     if match != "loose" and match_key(near.request, "loose") == match_key(asked, "loose"):
-        return f"{again} Only results of tools differ: with match=loose it would be answered."
+        return f"{again} Only results of tools differ: {_matching('loose')} it would be answered."
     return again
+
+
+def _matching(match: Match) -> str:
+    return f"with --replay-match {match} (in code: match={match!r})"
 
 
 def difference(recorded: Canonical, asked: Canonical, match: Match = "exact") -> str:

@@ -93,7 +93,7 @@ class Recorder:
         except TransportError as error:
             self._ended_well = False
             why = self._clean(str(error))
-            self._write(self._writer.recording(Recording(number, request, end="failed", why=why)))
+            self._write(self._writer.recording(Recording(number, request, end="failed", why=why, failure=error.kind)))
             raise
         return RecordingReply(self, reply, number, request, started)
 

@@ -74,7 +74,7 @@ class Replayer:
         recording = self._take(waiting, asked)
         self._played.add(recording.number)
         if recording.end == "failed":
-            raise TransportError("connect", recording.why)
+            raise TransportError(recording.failure, recording.why)
         return ReplayedReply(self, recording)
 
     def _key(self, request: Canonical) -> str:
@@ -91,9 +91,19 @@ class Replayer:
             self._changes.update(news)
             self._on_warning(
                 f"Since the cassette {self.cassette.path} was recorded, this has changed: {'; '.join(news)}. The "
-                "recorded answers are used anyway. Record it again, or refuse such changes with match=exact."
+                "recorded answers are used anyway. Record it again, or refuse such changes with --replay-match exact "
+                "(in code: match='exact')."
             )
         return recording
+
+    def report_unplayed(self) -> None:
+        """Warn if answers are left: what was replayed asked for less than what was recorded."""
+        left, whole = len(self.cassette.recordings) - len(self._played), len(self.cassette.recordings)
+        if left and not self.misses:
+            self._on_warning(
+                f"{left} of {whole} recorded answers in {self.cassette.path} were not asked for: this run ended "
+                "earlier than the recorded one. Record it again if that is meant."
+            )
 
     async def aclose(self) -> None:
         """There is nothing to close."""

@@ -60,6 +60,8 @@ class Recording:
     chunks: tuple[Chunk, ...] = ()
     end: End = "whole"
     why: str = ""
+    failure: str = "connect"
+    """The kind of failure, where there was no answer."""
 
 
 @record
@@ -97,7 +99,7 @@ class TapeWriter:
         self._written[recording.number] = (head, messages)
         lines: list[dict[str, Any]] = [first, *({"message": each} for each in request.messages[keep:])]
         if recording.end == "failed":
-            lines.append({"failed": "connect", "why": recording.why})
+            lines.append({"failed": recording.failure, "why": recording.why})
         else:
             lines.append({"answer": recording.status, "headers": dict(recording.headers)})
             lines += map(_chunk, recording.chunks)
@@ -218,7 +220,7 @@ def _recording(records: Sequence[Mapping[str, Any]], earlier: Mapping[int, Recor
     answer = next((record for record in records if "answer" in record), None)
     last = records[-1]
     if "failed" in last:
-        return Recording(number, request, end="failed", why=last["why"])
+        return Recording(number, request, end="failed", why=last["why"], failure=last["failed"])
     if answer is None or "end" not in last:
         return None
     chunks = tuple(_bytes(record) for record in records if "chunk" in record or "base64" in record)

@@ -1,0 +1,82 @@
+"""
+Loads what the first call of a tool needs, in a thread, while the model thinks about the first request.
+
+    request sent -> [a moment, in which it leaves] -> what every call needs -> the tools, those called first first
+                                                                            -> the supervisor of commands
+
+While calls run, loading pauses, so that it does not compete with them. A call that comes before loading is done imports
+what it needs itself.
+"""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from handrail.builtin.services import ToolServices
+from handrail.loop.events import LoopEvent, RequestSent
+from handrail.providers.cost import price_table
+from handrail.session.conversation import Conversation
+from handrail.tools.events import CallQueued
+from handrail.tools.stub import fetch
+
+DELAY = 0.005
+"""Seconds until the request has left; a connection that takes longer hardly needs the processor."""
+SWITCH_INTERVAL, USUAL_INTERVAL = 0.0005, sys.getswitchinterval()
+"""Seconds until the event loop gets its turn while something is imported, and at other times."""
+FOR_EVERY_CALL = ("handrail.session.gate", "handrail.session.services")
+FIRST_CALLED = ("bash.tool", "read.tool", "grep.tool", "glob", "edit", "write")
+"""Modules of the tools that models call first, in this order."""
+SHELL = "handrail.builtin.bash.tool"
+
+
+class WarmUp:
+    """Starts with the first request of a session, once."""
+
+    def __init__(
+        self, conversation: Conversation, services: Callable[[], ToolServices], prepare_policy: Callable[[], None]
+    ) -> None:
+        self._conversation = conversation
+        self._services = services
+        self._prepare_policy = prepare_policy
+        self._has_begun = False
+        self._may_load = threading.Event()
+        self._may_load.set()
+
+    def on_event(self, event: LoopEvent) -> None:
+        """Begin with the first request, and make way for calls until the request after them."""
+        if isinstance(event, CallQueued):
+            self._may_load.clear()
+        elif isinstance(event, RequestSent):
+            self._may_load.set()
+            if not self._has_begun:
+                self._has_begun = True
+                loading = threading.Thread(target=self._load_beside, daemon=True)
+                asyncio.get_running_loop().call_later(DELAY, loading.start)
+
+    def load(self) -> None:
+        """Load everything now."""
+        price_table()
+        for module in FOR_EVERY_CALL:
+            fetch(module)
+        self._prepare_policy()
+        for module in self._tool_modules():
+            self._may_load.wait()
+            fetch(module)
+            if module == SHELL:
+                with suppress(OSError):  # the first command will say it
+                    fetch("handrail.processes.supervisor").SUPERVISOR.start()
+        self._services()
+
+    def _tool_modules(self) -> list[str]:
+        """The modules of the tools, those that are called first at the beginning."""
+        modules, likely = self._conversation.tools.modules(), [f"handrail.builtin.{name}" for name in FIRST_CALLED]
+        return sorted(modules, key=lambda name: (*likely, name).index(name))
+
+    def _load_beside(self) -> None:
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        try:
+            self.load()
+        finally:
+            sys.setswitchinterval(USUAL_INTERVAL)
