@@ -68,6 +68,28 @@ def test_policy_goes_before_the_user_and_the_user_before_the_project_and_each_sh
     ]
 
 
+@pytest.mark.parametrize(
+    ("head", "description", "allowed"),
+    [
+        ("description: Does it.", "Does it.", ()),
+        ('description: "Quoted: with colon"', "Quoted: with colon", ()),
+        ("description: 'It''s fine'", "It's fine", ()),
+        ("description: >\n  Two lines\n  become one.", "Two lines become one.", ()),
+        ("description: |\n  Two lines\n  stay two.", "Two lines stay two.", ()),
+        ("description: für alle\nlicense: MIT\nmetadata:\n  author: me\n  version: '1'", "für alle", ()),
+        ("description: d\nallowed-tools: Bash(git:*) Read", "d", ("Bash(git:*)", "Read")),
+        pytest.param("description: Use when: it rains", "Use when: it rains", (), id="which skills-ref refuses"),
+    ],
+)
+def test_heads_are_read_as_the_reference_reader_skills_ref_reads_them(
+    tmp_path: Path, head: str, description: str, allowed: tuple[str, ...]
+) -> None:
+    skill(tmp_path, "one", f"---\nname: one\n{head}\n---\nBody.")
+    found = find_skills([ConfigFolder(tmp_path, "user", "~")], HeadCache(None))
+    one = found.by_name["one"]
+    assert (one.label, one.description, one.allowed, found.problems) == ("one", description, allowed, ())
+
+
 def test_the_cache_gives_what_reading_gives_and_a_changed_file_is_read_again(tmp_path: Path) -> None:
     head = "---\ndescription: d\nallowed-tools: Bash(ls *)\nuser-invocable: no\npaths: [a, b]\n"
     hooks = "hooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: ls\n---\n"

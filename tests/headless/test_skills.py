@@ -70,16 +70,13 @@ async def test_the_model_sees_names_and_descriptions_and_loads_the_text_of_a_ski
     async with peer(tmp_path, [load("deploy", args="staging"), DONE], options=EngineOptions()) as p:
         lines = await p.turn("Go.")
 
-        first = said(p, 0)
+        first, folder = said(p, 0), tmp_path / "work" / ".claude/skills/deploy"
         assert "- deploy: Ships it. - on release\n- portable: For all programs." in first
         assert "mine" not in first
         assert "Secret" not in first
         assert "Deploy" not in first
         assert "Skill" in tools(p, 0)
-        assert (
-            f"Base directory for this skill: {tmp_path}/work/.claude/skills/deploy\n\nDeploy staging from here."
-            in texts(p)
-        )
+        assert f"Base directory for this skill: {folder}\n\nDeploy staging from here." in texts(p)
         assert lines[0]["skills"] == ["deploy", "mine", "portable"]
         assert {"deploy", "mine", "portable"} <= set(lines[0]["slash_commands"])
 

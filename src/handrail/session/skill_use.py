@@ -93,8 +93,10 @@ class SkillLoader:
     def question(self, name: str, call: str) -> str:
         """What a person should know before the skill is loaded; empty = there is nothing to ask."""
         skill = self._skills().get(name.removeprefix("/"))
-        if skill is None or call in self._by_person:
+        if call in self._by_person:
             return ""
+        if skill is None:
+            return f"there is no skill {name!r} here"
         fresh = self.read(skill)
         skill = skill if isinstance(fresh, UnreadFile) else fresh
         wants = {"allows": skill.allowed, "forbids": skill.disallowed, "adds hooks for": tuple(skill.hooks)}
