@@ -125,7 +125,9 @@ class SkillLoader:
         delegate, kind = self._services().delegate, skill.agent or USUAL_AGENT
         if delegate is None or kind not in delegate.agent_types():
             return LoadedSkill(f"{skill.shown}: there is no sub-agent {kind!r} to do it.", is_error=True)
-        report = await delegate.work(AgentTask(kind, text, skill.name, skill.model), ctx)
+        report = await delegate.work(
+            AgentTask(kind, text, skill.name, skill.model, skill.effort, background=False), ctx
+        )
         if report.problem and not report.text:
             return LoadedSkill(
                 f"The sub-agent of the skill {skill.name} did not finish: {report.problem}", is_error=True
