@@ -1,18 +1,16 @@
 """Skill: load the instructions for a kind of task."""
 
-from pydantic import Field
-
 from handrail.builtin.services import ToolServices
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse, Verdict
-from handrail.tools.schema import Input
+from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 
 
-class SkillInput(Input):
+class SkillInput(PlainInput):
     skill: str = Field(min_length=1, description="The name of the skill, as the list has it.")
     args: str = Field(default="", description="Words for the skill.")
 
