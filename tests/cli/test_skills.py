@@ -67,6 +67,5 @@ def test_what_a_skill_wants_is_shown_and_what_is_odd_about_it_is_named(
     assert 'runs: ["ls"] - not before this folder is trusted: handrail trust' in shown
     assert 'allowed-tools: ["Bash(ls *)"] - not before this folder is trusted' in shown
 
-    for name, verdict in (("wide", "ask: the skill wide allows Bash(ls *)"), ("nope", "ask: there is no skill 'nope'")):
-        run(["permissions", "explain", "Skill", json.dumps({"skill": name})])
-        assert capsys.readouterr().out.startswith(verdict)
+    run(["permissions", "explain", "Skill", json.dumps({"skill": "wide"})])
+    assert capsys.readouterr().out.startswith("ask: the skill wide allows Bash(ls *)")

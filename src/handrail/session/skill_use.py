@@ -93,10 +93,8 @@ class SkillLoader:
     def question(self, name: str, call: str) -> str:
         """What a person should know before the skill is loaded; empty = there is nothing to ask."""
         skill = self._skills().get(name.removeprefix("/"))
-        if call in self._by_person:
+        if skill is None or call in self._by_person:  # one that is not there is refused before anyone is asked
             return ""
-        if skill is None:
-            return f"there is no skill {name!r} here"
         fresh = self.read(skill)
         skill = skill if isinstance(fresh, UnreadFile) else fresh
         wants = {"allows": skill.allowed, "forbids": skill.disallowed, "adds hooks for": tuple(skill.hooks)}
