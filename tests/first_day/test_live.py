@@ -259,6 +259,18 @@ async def test_a_report_of_a_program_that_was_just_started_is_as_wide_as_the_ter
     assert least < max(map(len, terminal.shown.splitlines())) <= columns
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("-p", "--help"), 0), (("call", "--help"), 0), (("-p", "hello", "--disallowedTool", "Bash", "Read"), 2)],
+)
+async def test_help_and_slips_fit_a_narrow_terminal(project: Path, arguments: tuple[str, ...], code: int) -> None:
+    async with OnTerminal(project, dict(os.environ), *arguments, columns=60) as terminal:
+        assert await terminal.code() == code
+
+    assert [line for line in terminal.shown.splitlines() if len(line) > 60] == []
+    assert "--disallowedTools" in terminal.shown
+
+
 async def test_a_wide_rule_is_told_of_once_and_not_lost_in_a_run_without_calls(project: Path) -> None:
     (project / ".handrail").mkdir()
     (project / ".handrail" / "settings.json").write_text('{"permissions": {"allow": ["Bash(make *)"]}}')
