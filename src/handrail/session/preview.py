@@ -26,6 +26,7 @@ from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.processes.sandbox_contract import Standing
 from handrail.records import record
 from handrail.session.hooks import open_hooks
+from handrail.session.load_settings import broken_file_problem
 from handrail.session.services import tool_services
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.skill_notes import SessionSkills
@@ -83,6 +84,9 @@ class CallPreview:
     ) -> None:
         given = SettingsFlags(settings=settings, folders=tuple(add_dirs), trust=trust)
         self._settings = open_settings(cwd, variables, state_folder(variables), given, on_warning)
+        if mode and (broken := broken_file_problem(self._settings.loaded.settings, mode)):
+            on_warning(str(broken))
+            mode = "default"
         try:
             policy = self._settings.policy().with_availability(EVERY_MODE)
             self.policy: Policy = policy.with_mode(mode) if mode else policy
