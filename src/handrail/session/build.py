@@ -196,7 +196,7 @@ def _open_parts(base: Foundation) -> Session:
         can_defer=not spec.interactive,
         can_ask=host.handler is not None or host.can_use_tool is not None,
     )
-    chain = new_chain()
+    chain = new_chain(session_id)
     agents = Subagents(
         cache(partial(_find_agents, base)),
         parts,
