@@ -58,3 +58,27 @@ async def test_hundreds_of_long_names_do_not_fill_the_context() -> None:
             await agent.ask("hello")
 
     assert len(server.requests[0].raw) < 20_000
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_sub_agent_searches_for_what_waits_unless_its_definition_names_its_tools(named: bool) -> None:
+    helper = {"description": "Helps.", "prompt": "Help.", **({"tools": ["held1", "ToolSearch"]} if named else {})}
+    task = ToolUse("t", "Agent", {"description": "Help", "prompt": "Help!", "subagent_type": "helper"})
+    search = ToolUse("s", "ToolSearch", {"query": "select:held1"})
+    use = ToolUse("h", "held1", {}) if named else search
+    replies = [Reply((block,)) for block in (task, use, Text("Helped."), Text("Done."))]
+    async with ModelServer(replies, strict=True) as server:
+        model = ModelOptions("anthropic", "test-model", server.url)
+        async with open_agent(
+            model, [held(1), held(2)], env={}, deferral=Deferral(mode="on"), agents={"helper": helper}
+        ) as agent:
+            await agent.ask("Go.")
+        first, second = (request.body for request in server.requests[1:3])
+
+    offered = [[tool["name"] for tool in body["tools"]] for body in (first, second)]
+    if named:
+        assert offered == [["held1"]] * 2
+    else:
+        assert "held1" not in offered[0]
+        assert "held2" in str(first["messages"])
+        assert offered[1] == [*offered[0], "held1"]

@@ -197,11 +197,13 @@ def _open_parts(base: Foundation) -> Session:
         can_ask=host.handler is not None or host.can_use_tool is not None,
     )
     chain = new_chain(session_id)
+    deferral = spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on"))
     agents = Subagents(
         cache(partial(_find_agents, base)),
         parts,
         own_services,
         chain,
+        deferral=deferral,
         mcp_tools=lambda: servers.tools if servers else (),
         open_transcript=open_beside,
     )
@@ -218,7 +220,7 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on")),
+            deferral=deferral,
             identity=spec.identity,
             request=spec.request,
             context=context,

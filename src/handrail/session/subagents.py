@@ -36,7 +36,7 @@ from handrail.session.tools import only_reads
 from handrail.tools.context import AgentIdentity, AgentType, ToolContext
 from handrail.tools.delegation import AgentNews, AgentReport, AgentTask
 from handrail.tools.events import CallQueued
-from handrail.tools.pool import NO_DEFERRAL, AnyTool
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class Subagents:
         services: Callable[[], ToolServices],
         chain: Chain,
         *,
+        deferral: Deferral,
         mcp_tools: Callable[[], tuple[AnyTool, ...]],
         open_transcript: OpenBeside,
     ) -> None:
@@ -118,6 +119,7 @@ class Subagents:
         self._parts = parts
         self._services = services
         self._chain = chain
+        self._deferral = deferral
         self._mcp_tools = mcp_tools
         self._open_transcript = open_transcript
         self._running: dict[str, Conversation] = {}
@@ -204,7 +206,8 @@ class Subagents:
             options=replace(ctx.options, agents=tuple),
             chain=Chain(self._chain.id, self._chain.depth + 1),
             denied=lambda tool, _mcp: not definition.may_use(tool) or tool not in offered,
-            deferral=NO_DEFERRAL,
+            # tools that a definition names are wanted in full
+            deferral=self._deferral if definition.tools is None else NO_DEFERRAL,
             identity=identity,
             transcript=transcript,
             mcp_tools=self._mcp_tools(),
