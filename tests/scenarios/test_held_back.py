@@ -95,8 +95,8 @@ async def test_a_rule_that_a_call_writes_takes_a_tool_out_of_the_next_pool(tmp_p
         return "done"
 
     model = ScriptedModel([[use("f", "forbid")], [use("s", "ToolSearch", query="select:held2")], [say("Done.")]])
-    options = {"cwd": tmp_path, "state_dir": tmp_path / "state", "env": {"ENABLE_TOOL_SEARCH": "true"}}
-    async with Agent(model, [forbid, held(1), held(2)], settings=True, **options) as agent:
+    tools, env = [forbid, held(1), held(2)], {"ENABLE_TOOL_SEARCH": "true"}
+    async with Agent(model, tools, cwd=tmp_path, settings=True, state_dir=tmp_path / "state", env=env) as agent:
         before = agent.tools.names()
         await agent.ask("Go.")
 
