@@ -7,7 +7,7 @@ JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture bench bench-peers clean
+.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-peers conformance clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -59,11 +59,18 @@ shape: setup ## measures of the source beside their bars: sizes, names, late imp
 picture: setup ## draw the packages and what they use into docs/architecture.md
 	@$(BIN)/python scripts/shape.py --embed
 
+conformance: setup ## the official MCP conformance runner against our client (needs npm)
+	@scripts/conformance
+
+pictures: setup ## draw the pictures of README and docs from a real conversation
+	@$(BIN)/python scripts/pictures.py
+
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench
 	@$(BIN)/python -m benchmarks.first_call_bench
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
+	@$(BIN)/python -m benchmarks.definitions_bench
 	@$(BIN)/python -m benchmarks.shell_bench
 	@$(BIN)/python -m benchmarks.permissions_bench
 	@$(BIN)/python -m benchmarks.bash_bench
@@ -76,6 +83,9 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.session_search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
 	@$(BIN)/python -m benchmarks.sdk_bench
+	@$(BIN)/python -m benchmarks.agents_bench
+	@$(BIN)/python -m benchmarks.mcp_bench
+	@$(BIN)/python -m benchmarks.terminal_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers

@@ -28,6 +28,12 @@ An exception that is raised and caught within one module is named `_LikeThisErro
         CassetteMissError    a request that was not recorded
       SessionError         a session cannot be found, read or written
       McpError             an MCP server cannot be reached, or its answer makes no sense
+        AuthorizationNeededError  a person has to sign in at the server first
+        TokenRefusedError    an authorization server gives no token
+        JsonRpcError         the answer of an MCP server to a request is an error
+        HttpStatusError      the status of an MCP server refuses a request
+        UnreachableError     an MCP server gave no answer at all
+        SessionLostError     an MCP server does not know our session any more
       FlagError            the flags of a command cannot be used
       ClosedError          the other side of a stream has gone
       ControlError         a question over the wire has no answer
@@ -159,6 +165,40 @@ class SessionError(HandrailError):
 
 class McpError(HandrailError):
     """A server cannot be reached, answered with an error, or said what makes no sense."""
+
+
+class AuthorizationNeededError(McpError):
+    """A person has to sign in at the server first."""
+
+
+class TokenRefusedError(McpError):
+    """A token endpoint answered that it gives no token."""
+
+
+class JsonRpcError(McpError):
+    """The answer of a server to a request is an error, with its code and data."""
+
+    def __init__(self, message: str, code: int, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+class HttpStatusError(McpError):
+    """A server answered with a status that refuses. `body` is JSON, or None."""
+
+    def __init__(self, message: str, status: int, body: object = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = body
+
+
+class UnreachableError(McpError):
+    """A server gave no answer at all."""
+
+
+class SessionLostError(McpError):
+    """The server does not know our session any more: it did nothing, and a new session is needed."""
 
 
 class FlagError(HandrailError):

@@ -62,8 +62,24 @@ def test_a_program_that_defines_none_is_told_why(value: object) -> None:
     assert isinstance(parse_json("x", value, "options"), str)
 
 
+@pytest.mark.parametrize(
+    ("field", "why"), [("effort: hard", "has the effort 'hard'"), ("isolation: remote", "has the isolation 'remote'")]
+)
+def test_a_field_that_would_have_no_effect_is_an_error(field: str, why: str) -> None:
+    found = parse_file(f"---\nname: x\ndescription: d\n{field}\n---\nbody", "x.md")
+    assert isinstance(found, str)
+    assert why in found
+
+
+def test_files_say_how_hard_where_and_when_an_agent_works() -> None:
+    text = "---\nname: x\ndescription: d\neffort: low\nbackground: yes\nisolation: worktree\n---\nbody"
+    found = parse_file(text, "x.md")
+    assert isinstance(found, AgentDefinition)
+    assert (found.effort, found.background, found.isolation) == ("low", True, "worktree")
+
+
 def test_only_an_agent_whose_tools_all_read_counts_as_reading() -> None:
-    assert [agent.name for agent in BUILT_IN if agent.has_only(only_reads)] == ["Explore"]
+    assert [agent.name for agent in BUILT_IN if agent.has_only(only_reads)] == ["Explore", "Plan"]
     assert not AgentDefinition("x", "d", "p", ("Read", "Bash(ls *)")).has_only(only_reads)
 
 
@@ -99,8 +115,8 @@ def test_every_text_has_a_head_and_a_body(text: str) -> None:
     ("tools", "disallowed", "name", "may"),
     [
         (None, (), "Bash", True),
-        (None, (), "Agent", False),
-        (("Agent", "Read"), (), "Agent", False),
+        (None, (), "Agent", True),
+        (("Agent", "Read"), (), "Agent", True),
         (("Read",), (), "Bash", False),
         (("Bash(git *)",), (), "Bash", True),
         (None, ("Bash(rm *)",), "Bash", False),

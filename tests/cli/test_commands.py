@@ -56,7 +56,7 @@ def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
     ran = handrail(cwd=tmp_path)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith('usage: handrail "PROMPT" [flags]')
+    assert ran.stderr.startswith('usage: handrail ["PROMPT"] [flags]')
     assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
 
 

@@ -47,8 +47,8 @@ async def test_what_a_server_says_ends_no_run(tmp_path: Path, what: str, told: s
         ({"command": "x", "args": 5}, "its 'args' must be a list"),
         ({"command": "x", "env": ["A=b"]}, "its 'env' must be an object"),
         ({"command": "x", "args": {"a": 1}}, "its 'args' must be a list"),
-        ({"command": 5}, "it has no command"),
-        ({"type": ["sse"]}, "are not supported yet"),
+        ({"command": 5}, "its 'command' must be a text"),
+        ({"type": ["sse"]}, "is unknown"),
     ],
 )
 async def test_a_server_whose_configuration_makes_no_sense_is_told_and_left_out(

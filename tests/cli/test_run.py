@@ -299,7 +299,7 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
         ),
         pytest.param(["-p", "hi", "--mcp-config", "{x"], 1, "the text is not JSON: ", id="broken servers"),
         pytest.param(["-p", "hi", "--mcp-config", "{}"], 1, "the text names no servers. Write {", id="no servers"),
-        pytest.param(["--model", "x"], 2, "there is no interactive terminal yet", id="no -p"),
+        pytest.param(["--model", "x"], 2, "a conversation needs a terminal", id="no -p"),
     ],
 )
 async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says: str, tmp_path: Path) -> None:

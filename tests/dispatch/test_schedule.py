@@ -25,7 +25,8 @@ def of(reads: Iterable[str], writes: Iterable[str]) -> Footprint:
 def footprints() -> st.SearchStrategy[Footprint]:
     some = st.sets(st.sampled_from(PLACES), max_size=2)
     named = st.builds(of, some, some)
-    return st.one_of(named, named, st.sampled_from([READS_WORLD, WRITES_WORLD]))
+    grouped = [footprint(Access.bookkeeping(width=width, group="g"), Path("/")) for width in ("shared", "exclusive")]
+    return st.one_of(named, named, st.sampled_from([READS_WORLD, WRITES_WORLD, *grouped]))
 
 
 @dataclass(frozen=True)

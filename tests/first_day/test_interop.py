@@ -11,7 +11,7 @@ from handrail.cli import doctor
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.headless.engine import EngineOptions
-from handrail.mcp.peer import Message
+from handrail.mcp.messages import Message
 from handrail.providers.choose import ModelOptions
 from handrail.session.spec import SessionHost
 from handrail.testing.model_server import ModelServer, Received, Reply
@@ -227,7 +227,8 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
 
 async def test_the_model_of_an_agent_file_is_asked_by_its_short_name(tmp_path: Path, work: Path) -> None:
     write(work / ".claude/agents/team/finder.md", "---\nname: finder\ndescription: d\nmodel: haiku\n---\nFind.")
-    call = ToolUse("a", "Agent", {"description": "d", "prompt": "Go.", "subagent_type": "finder"})
+    task = {"description": "d", "prompt": "Go.", "subagent_type": "finder", "run_in_background": False}
+    call = ToolUse("a", "Agent", task)
     async with peer(tmp_path, [Reply((call,)), say("Found."), say("Done.")], options=EngineOptions()) as p:
         await p.turn("Find it.")
 

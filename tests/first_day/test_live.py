@@ -45,6 +45,7 @@ async def test_the_answer_streams_and_each_call_has_a_line_that_fits(project: Pa
         OnTerminal(
             project,
             variables(server, project),
+            "-p",
             "Is all well?",
             "--allowedTools",
             "Bash(echo *)",
@@ -76,7 +77,7 @@ async def test_a_question_is_answered_by_what_is_typed_after_it(project: Path) -
     replies = [Reply((PYTEST,), gates={0: held}), Reply((again,)), Reply((Text("Checked."),))]
     async with (
         ModelServer(replies, strict=True) as server,
-        OnTerminal(project, variables(server, project), "Run the checks.", columns=60) as terminal,
+        OnTerminal(project, variables(server, project), "-p", "Run the checks.", columns=60) as terminal,
     ):
         await terminal.until("waiting for the model")
         terminal.type("y\n")  # typed before there is a question
@@ -121,7 +122,7 @@ async def test_always_says_which_rule_it_adds_and_where(project: Path) -> None:
     (project / "npm").chmod(0o755)
     async with ModelServer([*calls, HELLO], strict=True) as server:
         path = {"PATH": f"{project}:{os.environ['PATH']}"}
-        async with OnTerminal(project, variables(server, project) | path, "Lint it.", columns=200) as terminal:
+        async with OnTerminal(project, variables(server, project) | path, "-p", "Lint it.", columns=200) as terminal:
             await terminal.until("Allow it?")
             assert "always: Bash(npm run lint *) (in .handrail/settings.local.json)" in terminal.shown
             terminal.type("a\n")
@@ -212,7 +213,7 @@ async def test_working_in_the_home_folder_is_warned_about(project: Path) -> None
     (project / "home").mkdir()
     async with (
         ModelServer([HELLO]) as server,
-        OnTerminal(project / "home", variables(server, project), "Say hello.", columns=60) as terminal,
+        OnTerminal(project / "home", variables(server, project), "-p", "Say hello.", columns=60) as terminal,
     ):
         assert await terminal.code() == 0
 
@@ -225,7 +226,7 @@ async def test_what_handrail_says_about_a_run_is_wrapped_to_the_terminal(project
     replies = [Reply((touch,)), Reply((Text("Done."),))]
     async with (
         ModelServer(replies, strict=True) as server,
-        OnTerminal(project, variables(server, project), "Touch it.", "--no-ask", columns=60) as terminal,
+        OnTerminal(project, variables(server, project), "-p", "Touch it.", "--no-ask", columns=60) as terminal,
     ):
         assert await terminal.code() == 0
 

@@ -85,7 +85,7 @@ async def test_every_kind_of_line_holds_what_programs_read(tmp_path: Path) -> No
     (tmp_path / "AGENTS.md").write_text("Be brief.")
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo looked"}]}]}
     servers = {"mcpServers": {"ref": {"command": sys.executable, "args": [str(SERVER)]}}}
-    task = {"description": "Look", "prompt": "Look around", "subagent_type": "Explore"}
+    task = {"description": "Look", "prompt": "Look around", "subagent_type": "Explore", "run_in_background": False}
     replies = [
         Reply((ToolUse("t1", "Agent", task),)),
         Reply((ToolUse("s1", "Glob", {"pattern": "*"}),)),
@@ -93,7 +93,7 @@ async def test_every_kind_of_line_holds_what_programs_read(tmp_path: Path) -> No
         Reply((ToolUse("t2", "Bash", {"command": "echo done", "run_in_background": True}),)),
         Reply((Text("Started."),)),
         Reply((Text("More."),)),
-        Reply((Text("A summary."),)),
+        *[Reply((Text("A summary."),))] * 3,  # the end of the command may begin a turn of its own
     ]
     arguments = ("--output-format", "stream-json", "--input-format", "stream-json", "--verbose")
     wanted = ("--include-hook-events", "--include-partial-messages", "--allowedTools", "Bash")

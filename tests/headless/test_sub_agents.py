@@ -13,7 +13,8 @@ from tests.headless.in_process import peer
 
 pytestmark = pytest.mark.anyio
 
-TASK = ToolUse("t1", "Agent", {"description": "Look", "prompt": "Look around", "subagent_type": "Explore"})
+LOOKING = {"description": "Look", "prompt": "Look around", "subagent_type": "Explore"}
+TASK = ToolUse("t1", "Agent", {**LOOKING, "run_in_background": False})
 LOOK = Reply((Text("I look."), ToolUse("s1", "Glob", {"pattern": "*"})), input_tokens=100, output_tokens=20)
 
 
@@ -32,7 +33,7 @@ async def test_what_a_stopped_sub_agent_used_is_on_the_bill_and_what_it_said_is_
     assert end["usage"]["output_tokens"] >= 22
     [file] = (tmp_path / "state" / "sessions").glob(f"*/{end['session_id']}/subagents/agent-*.jsonl")
     kept = rebuild(read(file))
-    assert [type(each).__name__ for each in kept.messages][:3] == ["UserMessage", "AssistantMessage", "UserMessage"]
+    assert [type(each).__name__ for each in kept.messages][1:4] == ["UserMessage", "AssistantMessage", "UserMessage"]
     assert (kept.session_id, kept.problems) == (end["session_id"], ())
     assert file.stat().st_mode & 0o77 == 0
 

@@ -1,13 +1,30 @@
-"""A real MCP server on standard input and output, made with the reference library, for tests to start."""
+"""
+A real MCP server made with the reference library, for tests to start.
+
+    reference_server.py          on standard input and output
+    reference_server.py http     on a port of its own, which it prints: /mcp and /sse
+"""
 
 import os
+import socket
 import sys
 import time
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp.types import (
+    CallToolResult,
+    Completion,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    TextContent,
+    ToolAnnotations,
+)
+from pydantic import BaseModel
 
-server = MCPServer("reference")
+server = MCPServer("reference", instructions="Ask kindly.")
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True, title="Add numbers"))
@@ -52,4 +69,77 @@ def note(text: str) -> CallToolResult:
     return CallToolResult(content=[content], structured_content={"noted": text}, _meta={"trace": "t1"})
 
 
-server.run("stdio")
+class Wish(BaseModel):
+    """What the person is asked for."""
+
+    colour: str = "blue"
+
+
+@server.tool()
+async def paint(ctx: Context) -> str | InputRequiredResult:
+    """Asks the person for a colour."""
+    if ctx.session.protocol_version == "2026-07-28":
+        given = (ctx.input_responses or {}).get("colour")
+        if given is None:
+            asked = ElicitRequestFormParams(message="Which colour?", requested_schema=Wish.model_json_schema())
+            return InputRequiredResult(input_requests={"colour": ElicitRequest(params=asked)}, request_state="begun")
+        assert isinstance(given, ElicitResult)
+        assert ctx.request_state == "begun"
+        return f"{given.action} {(given.content or {}).get('colour', '')}".strip()
+    answer = await ctx.elicit("Which colour?", Wish)
+    return f"{answer.action} {answer.data.colour if answer.action == 'accept' else ''}".strip()
+
+
+@server.tool()
+async def grow(ctx: Context) -> str:
+    """Adds a tool."""
+
+    def grown() -> str:
+        """It was not there before."""
+        return "grown"
+
+    server.add_tool(grown)
+    await ctx.notify_tools_changed()
+    if ctx.session.protocol_version != "2026-07-28":
+        await ctx.session.send_tool_list_changed()
+    return "more"
+
+
+@server.prompt()
+def review(language: str) -> list[UserMessage]:
+    """Looks at code."""
+    return [UserMessage(f"Review this {language} code.")]
+
+
+@server.resource("notes://today", mime_type="text/plain")
+def today() -> str:
+    """What was noted today."""
+    return "sunny"
+
+
+@server.resource("notes://sound", mime_type="audio/wav")
+def sound() -> bytes:
+    """A sound."""
+    return b"RIFFsound"
+
+
+@server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
+async def complete(_reference: object, argument: object, _context: object) -> Completion:
+    known = ("python", "perl", "rust")
+    return Completion(values=[word for word in known if word.startswith(argument.value)])  # type: ignore[attr-defined]
+
+
+def serve_http() -> None:
+    import uvicorn
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = server.streamable_http_app()
+    app.router.routes.extend(server.sse_app().routes)
+    print(listener.getsockname()[1], flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)).run(sockets=[listener])
+
+
+if sys.argv[1:] == ["http"]:
+    serve_http()
+else:
+    server.run("stdio")

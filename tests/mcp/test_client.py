@@ -15,10 +15,14 @@ from pydantic_core import to_json
 
 from handrail.conversation.blocks import Image, Text, ToolUse
 from handrail.errors import InputError, McpError, ToolError
-from handrail.mcp.peer import ExchangePeer, Message
-from handrail.mcp.server import Server, connect, output_of
-from handrail.mcp.stdio import StdioPeer
-from handrail.mcp.tools import progress_of, tool_name, tools_of
+from handrail.mcp.content import output_of
+from handrail.mcp.handshake import greet
+from handrail.mcp.messages import Message
+from handrail.mcp.peer import ExchangeWire, Peer
+from handrail.mcp.server import Server, TimeLimits
+from handrail.mcp.stdio import StdioWire
+from handrail.mcp.tools import McpTool, progress_of, tool_name, tools_of
+from handrail.processes.spawn import ProcessSpec
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
@@ -39,20 +43,33 @@ def context(news: list[Progress] | None = None) -> ToolContext:
     return ToolContext(RunContext(Path("/")), ToolUse("call-1", "any", {}), AbortSignal(), hear, nobody)
 
 
-async def started(argv: list[str], name: str = "ref") -> StdioPeer:
-    return await StdioPeer.start(name, argv, unmeasured(), "/")
+async def started(argv: list[str], name: str = "ref") -> Peer:
+    peer = Peer(name)
+    await StdioWire.start(peer, ProcessSpec(argv, "/", unmeasured()))
+    return peer
+
+
+async def connect(peer: Peer, *, time_limit: float = 30.0, call_time_limit: float = 600.0) -> Server:
+    welcome = await greet(peer, {}, time_limit=time_limit, known="legacy")
+    server = Server(peer, welcome, TimeLimits(time_limit, call_time_limit))
+    await server.load()
+    return server
+
+
+def offered(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
+    return tools_of(server, server.tools)
 
 
 @pytest.fixture(scope="module")
 async def reference() -> AsyncIterator[Server]:
-    server = await connect("my ref.1", await started(REFERENCE))
+    server = await connect(await started(REFERENCE, "my ref.1"))
     yield server
     await server.aclose()
 
 
 @pytest.mark.proves("N16")
 async def test_tools_of_a_real_server_are_tools_of_ours(reference: Server) -> None:
-    tools = {tool.name: tool for tool in tools_of(reference)[0]}
+    tools = {tool.name: tool for tool in offered(reference)[0]}
     add = tools["mcp__my_ref_1__add"]
 
     assert add.mcp == McpInfo("my ref.1", "add")
@@ -73,22 +90,22 @@ async def test_tools_of_a_real_server_are_tools_of_ours(reference: Server) -> No
 
 
 async def test_what_goes_wrong_in_a_tool_is_its_result(reference: Server) -> None:
-    tools = {tool.mcp.tool: tool for tool in tools_of(reference)[0] if tool.mcp}
+    tools = {tool.mcp.tool: tool for tool in offered(reference)[0] if tool.mcp}
     output = await tools["fail"].call({"text": "no way"}, context())
     assert output.is_error
     assert "fail" in str(output.blocks)
 
 
 async def test_progress_of_a_call_is_told_as_it_comes(reference: Server) -> None:
-    tools = {tool.mcp.tool: tool for tool in tools_of(reference)[0] if tool.mcp}
+    tools = {tool.mcp.tool: tool for tool in offered(reference)[0] if tool.mcp}
     news: list[Progress] = []
     await tools["count"].call({"upto": 2}, context(news))
     assert news == [Progress("at 1", 0.5), Progress("at 2", 1.0)]
 
 
 async def test_a_server_that_ends_in_the_middle_of_a_call_says_its_last_words() -> None:
-    server = await connect("ref", await started(REFERENCE))
-    tools = {tool.mcp.tool: tool for tool in tools_of(server)[0] if tool.mcp}
+    server = await connect(await started(REFERENCE))
+    tools = {tool.mcp.tool: tool for tool in offered(server)[0] if tool.mcp}
     with pytest.raises(ToolError, match=r"exit code 7.*I have to go"), anyio.fail_after(30):
         await tools["leave"].call({}, context())
     with pytest.raises(ToolError, match="cannot be asked"):
@@ -98,16 +115,17 @@ async def test_a_server_that_ends_in_the_middle_of_a_call_says_its_last_words() 
 
 @pytest.mark.proves("R8")
 async def test_closing_ends_the_process_even_in_the_middle_of_a_call() -> None:
-    peer = await started(REFERENCE)
-    server = await connect("ref", peer)
-    tools = {tool.mcp.tool: tool for tool in tools_of(server)[0] if tool.mcp}
+    peer = Peer("ref")
+    wire = await StdioWire.start(peer, ProcessSpec(REFERENCE, "/", unmeasured()))
+    server = await connect(peer)
+    tools = {tool.mcp.tool: tool for tool in offered(server)[0] if tool.mcp}
     with anyio.move_on_after(0.2):
         await tools["wait"].call({}, context())
 
     await server.aclose()
 
     with pytest.raises(ProcessLookupError):
-        os.kill(peer._running.pid, 0)
+        os.kill(wire.pid, 0)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +149,7 @@ async def test_a_server_that_misbehaves_is_an_error_and_not_a_hang(program: str,
     peer = await started([sys.executable, "-c", program])
     try:
         with pytest.raises(McpError, match=expected), anyio.fail_after(30):
-            await connect("bad", peer, time_limit=0.5 if "did not answer" in expected else 20.0)
+            await connect(peer, time_limit=0.5 if "did not answer" in expected else 20.0)
     finally:
         await peer.aclose()
 
@@ -156,17 +174,18 @@ async def test_a_program_that_is_not_there_is_named() -> None:
         await started(["/no/such/server"])
 
 
-def answering(answers: Mapping[str, Any]) -> ExchangePeer:
+def answering(answers: Mapping[str, Any], name: str = "s") -> Peer:
     async def exchange(message: Message) -> Message:
         return {"jsonrpc": "2.0", "id": message.get("id"), "result": answers.get(message["method"], {})}
 
-    return ExchangePeer(exchange)
+    peer = Peer(name)
+    return peer.attach(ExchangeWire(exchange, peer.receive))
 
 
 async def test_a_list_without_end_is_not_followed_forever() -> None:
     greeting = {"capabilities": {"tools": {}}, "serverInfo": {"name": "x"}}
     with pytest.raises(McpError, match="more than 100 pages"):
-        await connect("x", answering({"initialize": greeting, "tools/list": {"tools": [], "nextCursor": "again"}}))
+        await connect(answering({"initialize": greeting, "tools/list": {"tools": [], "nextCursor": "again"}}))
 
 
 async def test_tools_that_make_no_sense_are_left_out_and_named() -> None:
@@ -178,11 +197,11 @@ async def test_tools_that_make_no_sense_are_left_out_and_named() -> None:
         7,
     ]
     greeting: Message = {"capabilities": {"tools": {}}}
-    server = await connect("x", answering({"initialize": greeting, "tools/list": {"tools": listed}}))
+    server = await connect(answering({"initialize": greeting, "tools/list": {"tools": listed}}))
 
-    tools, problems = tools_of(server)
+    tools, problems = offered(server)
 
-    assert [tool.name for tool in tools] == ["mcp__x__good", "mcp__x__bare"]
+    assert [tool.name for tool in tools] == ["mcp__s__good", "mcp__s__bare"]
     assert tools[0].always_load
     assert len(problems) == 1
     assert "'array'" in problems[0]
@@ -210,7 +229,7 @@ def test_content_of_every_kind_becomes_a_block() -> None:
         Image("iVBORw0KGgo=", "image/png"),
         Text("[x: file:///x]"),
         Text("[resource of srv at a:b]\ninside"),
-        Text("[audio content, which cannot be shown here]"),
+        Text("[audio of the type 'audio/wav', which cannot be shown here: files of servers are not kept here]"),
         Text("[content that is not understood]"),
     )
     assert output.is_error
@@ -236,7 +255,7 @@ def nested(levels: int) -> Any:
     ],
 )
 async def test_what_a_server_answers_can_be_written_and_sent(result: Any, expected: tuple[str, ...]) -> None:
-    server = await connect("s", answering({"tools/call": result}))
+    server = await connect(answering({"tools/call": result}))
 
     output = await server.call("t", {}, "1", lambda _news: None)
 
@@ -246,7 +265,7 @@ async def test_what_a_server_answers_can_be_written_and_sent(result: Any, expect
 
 
 async def test_an_answer_that_is_nested_without_end_is_an_error() -> None:
-    server = await connect("s", answering({"tools/call": {"content": [], "structuredContent": {"a": nested(150)}}}))
+    server = await connect(answering({"tools/call": {"content": [], "structuredContent": {"a": nested(150)}}}))
     with pytest.raises(McpError, match="nested more than 100 levels"):
         await server.call("t", {}, "1", lambda _news: None)
 
@@ -297,7 +316,7 @@ for line in sys.stdin:
 
 async def test_a_server_that_takes_nothing_in_holds_up_no_call_and_no_end() -> None:
     peer = await started([sys.executable, "-c", DEAF])
-    server = await connect("deaf", peer, call_time_limit=0.2)
+    server = await connect(peer, call_time_limit=0.2)
     with anyio.fail_after(30):
         with pytest.raises(McpError, match=r"did not answer tools/call in 0.2 s"):
             await server.call("t", {"much": "x" * 4_000_000}, "1", lambda _news: None)
@@ -322,9 +341,9 @@ for line in sys.stdin:
 async def test_a_server_that_asks_without_end_is_refused_without_end() -> None:
     peer = await started([sys.executable, "-c", FLOOD])
     with anyio.fail_after(60):
-        server = await connect("flood", peer)
+        server = await connect(peer)
         await server.call("t", {}, "1", lambda _news: None)
-        assert len(peer._tasks) == 2
+        assert not peer._questions
         await server.aclose()
 
 
@@ -342,14 +361,14 @@ input()
         raise RuntimeError("broken")
 
     peer = await started([sys.executable, "-c", program])
-    server = await connect("s", peer)
+    server = await connect(peer)
     with anyio.fail_after(30), pytest.raises(McpError, match="could not be handled"):
         await server.call("t", {}, "1", broken)
     await server.aclose()
 
 
 @pytest.mark.parametrize(
-    ("schema", "offered"),
+    ("schema", "is_offered"),
     [
         ({"type": "object", "properties": {"a": {"type": "string"}}}, True),
         ({"type": "object", "properties": {"a": {"items": [{"type": "string"}]}}}, True),
@@ -361,13 +380,13 @@ input()
     ],
 )
 async def test_a_tool_whose_schema_models_would_refuse_is_left_out_alone(
-    schema: dict[str, Any], *, offered: bool
+    schema: dict[str, Any], *, is_offered: bool
 ) -> None:
     good = {"name": "good", "inputSchema": {"type": "object"}}
     listed = {"tools": [{"name": "t", "inputSchema": schema}, good]}
-    server = await connect("s", answering({"initialize": {"capabilities": {"tools": {}}}, "tools/list": listed}))
+    server = await connect(answering({"initialize": {"capabilities": {"tools": {}}}, "tools/list": listed}))
 
-    tools, problems = tools_of(server)
+    tools, problems = offered(server)
 
-    assert [tool.name for tool in tools] == (["mcp__s__t"] if offered else []) + ["mcp__s__good"]
-    assert len(problems) == (0 if offered else 1)
+    assert [tool.name for tool in tools] == (["mcp__s__t"] if is_offered else []) + ["mcp__s__good"]
+    assert len(problems) == (0 if is_offered else 1)

@@ -93,6 +93,7 @@ SEAMS = {
     "handrail.__main__": "the version is printed without the rest",
     "handrail.cli.main": "the table of commands",
     "handrail.cli.permissions": "the table of its sub-commands",
+    "handrail.cli.mcp": "one module per sub-command",
     "handrail.processes.reaper": "a process that must stay small",
     "handrail.processes.supervisor_main": "a process that must stay small",
     "handrail.providers.choose": "the table of wire formats",

@@ -302,7 +302,7 @@ def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
     world.write("user", {"permissions": {"deny": ["Read(.env)"], "allow": ["Glob"]}, "model": "m"})
     read = {
         f"config.{name}"
-        for name in ("check", "document", "json_paths", "keys", "load", "managed", "merge", "unused_keys")
+        for name in ("check", "document", "json_paths", "keys", "load", "managed", "mcp_files", "merge", "unused_keys")
     }
     loaded()  # the rules are checked once, and what was found is kept
     assert loaded() == least | read | {"config.files", "permissions", "permissions.modes"}

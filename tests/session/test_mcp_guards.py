@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.mcp.environment import basic_environment
-from handrail.mcp.peer import Message
+from handrail.mcp.messages import Message
 from handrail.mcp.tools import tool_name
 from handrail.session.mcp_servers import Servers
 from handrail.tools.mcp_names import server_name

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.mcp.peer import Message
+from handrail.mcp.messages import Message
 from handrail.session.mcp_servers import Servers
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ async def answer(name: str, message: Message) -> Message:
         (("a.b", "a__b", "a_b"), ["a.b"]),
         (("a", "a__b", "b"), ["a", "a__b", "b"]),
         (("a", "_a_"), ["a"]),
-        (("a", "A"), ["a", "A"]),
+        (("a", "A"), ["a"]),
     ],
 )
 async def test_a_server_whose_name_rules_cannot_tell_from_another_is_left_out(
@@ -41,7 +41,7 @@ async def test_a_server_whose_name_rules_cannot_tell_from_another_is_left_out(
 
     assert [tool.mcp.server for tool in servers.tools if tool.mcp] == used
     assert len(notes) == len(names) - len(used)
-    assert all("rules cannot tell its name from" in note for note in notes)
+    assert all("rules cannot tell its name from" in note or "looks like that of the server" in note for note in notes)
 
 
 async def test_a_server_that_hangs_holds_up_no_first_answer_and_its_tools_follow_behind_the_others(

@@ -1,10 +1,13 @@
 """Finding tools by names and words."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.tools.search import Query, Searchable, SearchIndex, parse_query, words
+from handrail.tools.search import Query, Searchable, SearchIndex, parameter_text, parse_query, words
 
 TOOLS = [
     Searchable("NotebookEdit", "change jupyter cells", "Replace the source of one cell."),
@@ -84,8 +87,42 @@ def test_required_words_must_be_in_the_name_and_the_rest_ranks(query: str, expec
 def test_a_known_word_also_finds_its_endings_but_not_every_longer_word() -> None:
     index = SearchIndex([Searchable(name, "", "") for name in ("filesystem", "files", "file", "other")])
 
-    assert index.find("file", 5) == ["file", "files"]
+    assert {*index.find("file", 5)} == {"file", "files"}
     assert index.find("filesy", 5) == ["filesystem"]
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        pytest.param("calculating", "calculator", id="another form of the word"),
+        pytest.param("github", "GitHubSearch", id="a name of two words, asked for as one"),
+        pytest.param("time zone", "timezone", id="a name of one word, asked for as two"),
+        pytest.param("erase folders", "delete_directory", id="synonyms"),
+        pytest.param("recipient", "dispatch_letter", id="the name of a parameter"),
+        pytest.param("postal code", "dispatch_letter", id="the description of a parameter"),
+        pytest.param("what is the calculator of 12", "calculator", id="words and numbers that say little"),
+    ],
+)
+def test_a_tool_is_found_by_what_is_meant(query: str, best: str) -> None:
+    schema = {"properties": {"recipient": {"description": "Who gets it, with the postal code."}, "odd": True}}
+    tools = [Searchable(name, "", "") for name in ("calculator", "GitHubSearch", "timezone", "delete_directory", "hub")]
+    index = SearchIndex([*tools, Searchable("dispatch_letter", "", "", parameter_text(schema))])
+
+    assert index.find(query, 3)[:1] == [best]
+
+
+def test_requests_find_their_function_among_five_hundred_public_ones() -> None:
+    public = json.loads((Path(__file__).parent / "function_requests.json").read_text())
+    index = SearchIndex(
+        Searchable(each["name"], "", each["description"], " ".join(f"{k} {v}" for k, v in each["parameters"].items()))
+        for each in public["functions"]
+    )
+
+    found = [(name, index.find(request, 5)) for request, name in public["requests"]]
+
+    assert (len(public["functions"]), len(found)) == (500, 240)
+    assert sum(name == names[0] for name, names in found if names) / len(found) >= 0.80
+    assert sum(name in names for name, names in found) / len(found) >= 0.94
 
 
 def test_the_limit_and_ties_follow_the_list() -> None:

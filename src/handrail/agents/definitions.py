@@ -17,7 +17,7 @@ else:  # the first request does not need them
     rules = lazy("handrail.permissions.rules")
 
 NAME = r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
-NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
+NOT_FOR_SUBAGENTS = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
 
 
 @record
@@ -39,6 +39,9 @@ class AgentDefinition:
     mode: str = ""
     max_turns: int | None = None
     source: str = "built-in"
+    effort: str = ""
+    background: bool = False
+    isolation: str = ""
 
     def may_use(self, tool: str) -> bool:
         """Whether it may use a tool of this name. A misspelt name that is disallowed takes away what it may mean."""
@@ -71,6 +74,13 @@ BUILT_IN = (
         "last message is all that the caller sees: answer the question with paths and line numbers.",
         tools=("Glob", "Grep", "Read"),
     ),
+    AgentDefinition(
+        "Plan",
+        "Works out how to make a change: which files, which steps, which risks. Reads and searches only.",
+        "You are a sub-agent that plans a change and makes none. Read what it would touch, then decide on one way. "
+        "Your last message is all that the caller sees: the steps in order, with paths, risks, and how to check.",
+        tools=("Glob", "Grep", "Read"),
+    ),
 )
 
 
@@ -79,7 +89,14 @@ def is_built_in(name: str) -> bool:
     return name.casefold() in {agent.name.casefold() for agent in BUILT_IN}
 
 
-USED = frozenset(("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns"))
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+ISOLATIONS = ("worktree",)
+USED = frozenset(
+    (
+        *("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns"),
+        *("effort", "background", "isolation"),
+    )
+)
 
 
 def unused_fields(head: MarkdownFile) -> list[str]:
@@ -94,9 +111,11 @@ def parse_file(text: str, source: str) -> AgentDefinition | str:
 
 def parse_definition(head: MarkdownFile, source: str) -> AgentDefinition | str:
     """The definition in a Markdown file, or what is wrong with it."""
-    value: dict[str, object] = {key: head.text(key) for key in ("description", "permissionMode", "model")}
+    texts = ("description", "permissionMode", "model", "effort", "isolation")
+    value: dict[str, object] = {key: head.text(key) for key in texts}
     value |= {key: head.names(key) for key in ("tools", "disallowedTools")}
     turns = head.text("maxTurns")
+    value["background"] = head.flag("background", default=False)
     value |= {"prompt": head.body, "maxTurns": int(turns) if turns.isdecimal() else None}
     found = parse_json(head.text("name"), value, source)
     return f"{source}: {head.problem}" if isinstance(found, str) and head.problem else found
@@ -112,6 +131,11 @@ def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
         return f"{source}: {problem}"
     if not isinstance(prompt, str):
         return f"{source}: the agent {name!r} has no prompt"
+    effort, isolation = value.get("effort") or "", value.get("isolation") or ""
+    if effort and effort not in EFFORTS:
+        return f"{source}: the agent {name!r} has the effort {effort!r}. Use one of {', '.join(EFFORTS)}."
+    if isolation and isolation not in ISOLATIONS:  # it must not work where it was not meant to
+        return f"{source}: the agent {name!r} has the isolation {isolation!r}. Use worktree, or leave it out."
     turns = value.get("maxTurns")
     return AgentDefinition(
         name,
@@ -123,6 +147,9 @@ def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
         str(mode),
         turns if isinstance(turns, int) and turns > 0 else None,
         source,
+        str(effort),
+        value.get("background") is True,
+        str(isolation),
     )
 
 

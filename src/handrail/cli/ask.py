@@ -44,7 +44,8 @@ class TerminalHandler:
 
 def permission_question(question: "Question") -> PermissionQuestion:
     """What the person reads: the whole call, why it is asked about, and what "always" would change."""
-    agent = "" if question.agent.is_main else f", for the sub-agent {question.agent.type}"
+    path = " > ".join(question.agent.path) or question.agent.type
+    agent = "" if question.agent.is_main else f", for the sub-agent {path}"
     name = question.name or question.tool
     if name != question.tool and question.tool.startswith(MCP):  # a server gives its tools whatever title it likes
         name = f"{name} ({question.tool})"

@@ -27,12 +27,12 @@ from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
+from handrail.session.agent_definitions import find_agents
 from handrail.session.hooks import in_order, sources_of
 from handrail.session.load_settings import LoadedSettings, ignored_note
 from handrail.session.model_options import model_options
 from handrail.session.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder, undo_folder
-from handrail.session.subagents import find_agents
 
 
 class State(Enum):

@@ -123,6 +123,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--ask", action=argparse.BooleanOptionalAction, help="ask you about calls (default: if you are at a terminal)"
     )
+    top.add_argument("--plain", action="store_true", help="converse line by line, and draw nothing twice")
     top.add_argument("--fail-on-denial", action="store_true", help="exit code 3 if a call was refused")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
     top.add_argument("--debug-file", metavar="FILE", type=_not_empty, help="the same, into a file")

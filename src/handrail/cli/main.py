@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail import __version__
-from handrail.cli import audit_arguments, sessions_arguments
+from handrail.cli import audit_arguments, mcp_arguments, sessions_arguments
 from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
@@ -159,6 +159,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
+    "mcp": ("configure MCP servers, look at them, call their tools", mcp_arguments.arguments, "handrail.cli.mcp"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
     "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
     "sessions": (
@@ -178,9 +179,10 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = argparse.ArgumentParser(
         prog="handrail",
-        usage='handrail "PROMPT" [flags]\n       handrail COMMAND ...',
+        usage='handrail ["PROMPT"] [flags]\n       handrail -p "PROMPT" [flags]\n       handrail COMMAND ...',
         description="The tool system for AI agents: hands for the model, rails for the people.",
-        epilog="handrail help COMMAND and handrail -p --help tell more. There is no interactive terminal yet.",
+        epilog="Without a command it opens a conversation; with -p it answers and leaves. handrail help COMMAND and "
+        "handrail -p --help tell more.",
     )
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="handrail")
@@ -197,7 +199,21 @@ def _is_run(arguments: Sequence[str]) -> bool:
     return first.startswith("-") or len(first.split()) > 1 or bool({"-p", "--print"} & set(arguments))
 
 
+ONE_SHOT = ("-p", "--print", "--output-format", "--input-format", "--json-schema", "--quiet", "--no-ask", "--ask")
+"""Flags of a run that answers and leaves, also on a terminal."""
+
+
+def _is_conversation(arguments: Sequence[str]) -> bool:
+    """Whether a person at a terminal wants to converse: no flag asks for a run that answers and leaves."""
+    if any(word.partition("=")[0] in (*ONE_SHOT, "-h", "--help", "--fail-on-denial") for word in arguments):
+        return False
+    return (not arguments or _is_run(arguments)) and os.isatty(0) and os.isatty(1)
+
+
 def _do(arguments: Sequence[str]) -> int:
+    if _is_conversation(arguments):
+        converse: Callable[[Sequence[str]], int] = _import_command("handrail.cli.conversation").run
+        return converse(arguments)
     if not arguments:
         parser().print_help(sys.stderr)
         sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt in quotes, or a command.\n")

@@ -7,8 +7,9 @@ import os
 import select
 import stat
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from handrail.cli.display import NO_DISPLAY, display_for, folder_warning
@@ -25,7 +26,7 @@ from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.pipe import watch_reader
 from handrail.headless.piped_text import PipedText
-from handrail.headless.printer import JsonPrinter, Printer, printer_for
+from handrail.headless.printer import JsonPrinter, Printer, print_news, printer_for
 from handrail.headless.task_watch import TaskWatch
 from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
@@ -79,8 +80,8 @@ def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
     for warning in flags.warnings:
         warn(warning)
     if is_interactive(chosen):
-        hint = 'Give a prompt: handrail "What does this project do?"'
-        raise FlagError(f"there is no interactive terminal yet. {hint}", "")
+        hint = 'Give a prompt: handrail -p "What does this project do?"'
+        raise FlagError(f"a conversation needs a terminal for input and output. {hint}", "")
     plain_log()
     with open_debug_file(chosen.debug_file) as chosen.debug_out:
         if chosen.input_format == "stream-json":
@@ -130,20 +131,20 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
     denied = False
     try:
         if out is not None:
-            watch_reader(out.descriptor, session.conversation.interrupt)
+            watch_reader(out.descriptor, lambda: _stop(session, None))
         message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words
         if not prompt and session.conversation.deferred is None:
             raise HandrailError(NO_PROMPT)
-        async with aclosing(_events(session, message, printers)) as events:
+        async with aclosing(_events(session, message, printers, code)) as events:
             async for event in events:
-                if code() is not None and not isinstance(event, RunEnded):
-                    session.conversation.interrupt()  # the signal may have come before there was a run
-                for printer in printers:
+                # one JSON object is that of the last turn
+                is_shown = chosen.output_format != "json" or not isinstance(event, RunEnded) or is_last_turn(session)
+                for printer in printers if is_shown else ():
                     printer.on_event(event)
                 denied = denied or bool(denials_of(event))
                 if isinstance(event, RunEnded):
                     ended = event
-                    result.is_printed = True
+                    result.is_printed = is_shown
                 if out is not None:
                     await out.drain()
     except ClosedError:
@@ -154,9 +155,11 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
     return _exit_code(code(), ended, denied=denied and chosen.fail_on_denial)
 
 
-def _events(session: Session, message: UserMessage, printers: Sequence[Printer]) -> AsyncGenerator[LoopEvent, None]:
-    """The events of the run; a printer of lines gets those of background tasks too."""
-    events = session.drive(message)
+def _events(
+    session: Session, message: UserMessage, printers: Sequence[Printer], code: Callable[[], int | None]
+) -> AsyncGenerator[LoopEvent, None]:
+    """The events of all turns; a printer of lines gets those of background tasks too."""
+    events = _all_turns(session, message, code)
     lines = next((printer for printer in printers if isinstance(printer, JsonPrinter)), None)
     return events if lines is None else TaskWatch(session, lines.tell).follow(events)
 
@@ -167,8 +170,30 @@ def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> 
     return FAILED if ended is None or ended.is_error else DENIED if denied else 0
 
 
+async def _all_turns(
+    session: Session, message: UserMessage, code: Callable[[], int | None]
+) -> AsyncGenerator[LoopEvent, None]:
+    """The events of the prompt, and of a turn for each sub-agent that ends in the background; a signal ends it all."""
+    upcoming: UserMessage | None = message
+    while upcoming is not None:
+        async with aclosing(session.drive(upcoming, literal=upcoming is not message)) as events:
+            async for event in events:
+                if code() is not None and not isinstance(event, RunEnded):
+                    session.conversation.interrupt()  # the signal may have come before there was a run
+                yield event
+        upcoming = await session.next_notification(only_agents=True)
+        if code() is not None:
+            return
+
+
+def is_last_turn(session: Session) -> bool:
+    """Whether no sub-agent in the background will begin another turn."""
+    return not session.has_background_agents()
+
+
 def _stop(session: Session, out: PipedText | None) -> None:
     session.conversation.interrupt()
+    session.agents.stop_all()
     if out is not None:
         out.hurry()
 
@@ -192,6 +217,8 @@ def printers_for(
     printers.append(
         printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept, shows_calls=calls, tell=warn)
     )
+    if chosen.output_format == "stream-json":
+        session.agents.listeners.append(partial(print_news, lines, text or sys.stdout))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
     elif chosen.debug or (chosen.verbose and not display.shows_calls):

@@ -53,7 +53,7 @@ async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[l
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
             planning=lambda: settings.mode == "plan",
             features=features_of(loaded.settings, loaded.env),
-            deferral=deferral_of(loaded.env) if named is None else NO_DEFERRAL,
+            deferral=deferral_of(loaded.env, settings=loaded.settings) if named is None else NO_DEFERRAL,
             mcp=servers.tools,
         )
         rows = [about(tool, catalog.pool) for tool in catalog.pool]

@@ -149,8 +149,8 @@ def heading(
 
 def place_of(item: TrustItem, settings: Settings) -> str:
     """The file and line that an item is written in; empty if that is not known."""
-    if item.path[0] == "mcpServers" and settings.named is not None:
-        return settings.named.document.file.shown
+    if item.path[0] == "mcpServers":
+        return next((each.shown for each in settings.written_servers if each.entry is item.value), "")
     for layer in settings.layers:
         document = layer.document
         if document.file.source == item.source and _value_at(document.values, item.path) == item.value:

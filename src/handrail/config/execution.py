@@ -12,6 +12,8 @@ from handrail.config.snapshot import Settings
 from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits
 from handrail.dispatch.schedule import EarlyStart, Scheduling, SiblingErrors
 from handrail.errors import SettingsError
+from handrail.loop.limits import Limits
+from handrail.records import record
 
 Value = TypeVar("Value")
 
@@ -72,6 +74,38 @@ def scheduling_of(settings: Settings, env: Mapping[str, str], early_start: str =
         max_parallel=section.value("maxParallel", "HANDRAIL_MAX_PARALLEL", _number, usual.max_parallel),
         max_parallel_by_tool=section.value("maxParallelByTool", "HANDRAIL_MAX_PARALLEL_BY_TOOL", _numbers, {}),
         sibling_errors=section.value("siblingErrors", "HANDRAIL_SIBLING_ERRORS", sibling, usual.sibling_errors),
+    )
+
+
+@record
+class AgentSettings:
+    """What sub-agents of a session may use. `background` None = where something is told of their end."""
+
+    limits: Limits = Limits(turns=200, dollars=20.0, seconds=3600.0)
+    depth: int = 3
+    concurrent: int = 10
+    background: bool | None = None
+    question_seconds: float = 600.0
+    """How long a sub-agent waits for an answer to a question; then the answer is no."""
+
+
+USUAL_AGENTS = AgentSettings()
+
+
+def agent_settings(settings: Settings) -> AgentSettings:
+    """What the settings say about sub-agents. A limit of 0 means none."""
+    usual, limits = USUAL_AGENTS, USUAL_AGENTS.limits
+
+    def limit(name: str, otherwise: float | None) -> Any:
+        written = settings.get("agentLimits", name)
+        return otherwise if written is None else written or None
+
+    return AgentSettings(
+        Limits(limit("turns", limits.turns), limit("dollars", limits.dollars), None, limit("seconds", limits.seconds)),
+        settings.get("agentLimits", "depth") or usual.depth,
+        settings.get("maxConcurrentAgents") or usual.concurrent,
+        settings.get("agentsInBackground"),
+        settings.get("agentQuestionSeconds") or usual.question_seconds,
     )
 
 

@@ -57,9 +57,11 @@ SERVERS: Schema = {
     },
 }
 COUNT: Schema = {"type": "integer", "minimum": 1}
+AMOUNT: Schema = {"type": "number", "minimum": 0}
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 FLAGS: Schema = {"type": "object", "additionalProperties": FLAG}
 EARLY_STARTS: Schema = {"type": "string", "enum": ["permitted", "safe", "off", "all"]}
+TOOL_SEARCH: Schema = {"type": "string", "enum": ["on", "auto", "off"]}
 SIBLING_ERRORS: Schema = {"type": "string", "enum": ["shell-chain", "isolate", "all"]}
 DOLLARS: Schema = {"type": "number", "minimum": 0}
 MODEL_FACTS: Schema = {
@@ -72,6 +74,9 @@ MODEL_FACTS: Schema = {
         },
     },
 }
+THEMES: Schema = {"type": "string", "enum": ["dark", "light", "colour-blind", "none"]}
+EDITOR_MODES: Schema = {"type": "string", "enum": ["normal", "vim"]}
+NOTIFICATIONS: Schema = {"type": "string", "enum": ["bell", "desktop", "off"]}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
 ALWAYS = "always"
@@ -161,6 +166,8 @@ KEYS = (
     Key("disabledMcpjsonServers", TEXTS, "Rejected servers of `.mcp.json`.", ALWAYS),
     Key("allowedMcpServers", SERVERS, "The only MCP servers that may be used, by name, command or address."),
     Key("deniedMcpServers", SERVERS, "MCP servers that may not be used, whatever else is said.", ALWAYS),
+    Key("toolSearch.mode", TOOL_SEARCH, "Which definitions wait to be searched for: all that may, many, none."),
+    Key("toolSearch.percent", COUNT, "In the mode auto they wait above this share of the window (default: 10)."),
     Key("sandbox.enabled", FLAG, "Run commands in a sandbox."),
     Key("sandbox.autoAllowBashIfSandboxed", FLAG, "Sandboxed commands run without a question.", (False,)),
     Key("sandbox.allowUnsandboxedCommands", FLAG, "A command may ask to run outside the sandbox.", (False,)),
@@ -173,7 +180,10 @@ KEYS = (
     Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
     Key("agent", TEXT, "Kind of agent that the session runs as. Kept, without effect yet."),
     Key("outputStyle", TEXT, "Style of the answers. Kept, without effect yet."),
-    Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
+    Key("statusLine", STATUS_LINE, "A command that prints a line for the bottom of the terminal.", whole=True),
+    Key("theme", THEMES, "Colours of the terminal (default: by its background)."),
+    Key("editorMode", EDITOR_MODES, "How the input line is edited: normal (like Emacs) or vim."),
+    Key("notifications", NOTIFICATIONS, "How the terminal says that a question waits (default: bell)."),
     Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
     Key("plansDirectory", TEXT, "The folder of plans, from the working folder; by default that of the session."),
     Key(
@@ -201,6 +211,17 @@ KEYS = (
         "Bytes of output after which a command is stopped (default: 2000000000).",
     ),
     Key("features", FLAGS, "Tool families that are there or not: `agents`, `background`, `task-list` (default: all)."),
+    Key("maxConcurrentAgents", COUNT, "How many sub-agents work at a time; others wait (default: 10)."),
+    Key("agentQuestionSeconds", AMOUNT, "Seconds after which a sub-agent's question is a no (default: 600)."),
+    Key("agentLimits.turns", COUNT, "Answers after which a sub-agent ends (default: 200)."),
+    Key("agentLimits.dollars", AMOUNT, "Dollars after which a sub-agent ends (default: 20)."),
+    Key("agentLimits.seconds", AMOUNT, "Seconds after which a sub-agent ends (default: 3600)."),
+    Key("agentLimits.depth", COUNT, "How deep sub-agents may start sub-agents of their own (default: 3)."),
+    Key(
+        "agentsInBackground",
+        FLAG,
+        "Sub-agents work in the background if the call does not say (default: where their end is told).",
+    ),
     Key("scheduling.earlyStart", EARLY_STARTS, "Which calls start while the answer arrives (default: permitted)."),
     Key("scheduling.maxParallel", COUNT, "How many calls run at a time (default: 10)."),
     Key("scheduling.maxParallelByTool", COUNTS, "The same for single tools, by name."),

@@ -12,17 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.config.document import SettingsDocument, decode_text, document_of, parse_object, read_bytes, read_document
+from handrail.config.document import SettingsDocument, document_of, read_document
 from handrail.config.flags import SettingsFlags, Wideners
-from handrail.config.json_paths import line_of
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
+from handrail.config.mcp_files import WrittenServer, read_servers
 from handrail.config.merge import merge_values
 from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.config.unused_keys import unused_note
-from handrail.errors import SettingsError, SettingsFileError
+from handrail.errors import SettingsError
 from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
 from handrail.permissions.modes import stricter
@@ -62,10 +62,11 @@ def load_settings(
     flag = _flags(flags, places, before)
     files = [found for file in places.files(flags.sources) if (found := _file(file, before, frozen_sources))]
     limited = flags.wideners != "trusted"
-    servers = None
+    servers: tuple[WrittenServer, ...] = ()
     if not limited:
-        kept = before if "project" in frozen_sources else None
-        servers = kept.named if kept else _servers(places, flags.sources, problems)
+        servers = read_servers(places, flags.sources, problems)
+        if before and "project" in frozen_sources:
+            servers = _with_project_servers(servers, before.written_servers)
     own = [document for document in (*flag, *files) if _only_narrows(document, flags.wideners)]
     narrow, items = _split(own, servers, places.cwd, limited=limited)
     if not limited and "project" in flags.sources:
@@ -92,12 +93,11 @@ def load_settings(
     if doubtful:
         layers = [replace(layer, values=_without_allowing(layer.values)) for layer in layers]
     values = merge_values(layer.values for layer in layers)
-    here = states.get(places.cwd) == TRUSTED
-    near = merge_values(layer.values for layer in layers if _owner(layer.document, places.cwd) == places.cwd)
-    refused = values.get("disabledMcpjsonServers", ())
-    approved = _approved_servers(servers.values if servers else {}, near, refused, trusted=here)
+    approved = _usable_servers(servers, layers, values.get("disabledMcpjsonServers", ()), states)
     waiting = [item for item in items if states.get(item.folder) != TRUSTED]
-    waiting = [item for item in waiting if not (item.path[0] == "mcpServers" and item.path[1] in approved)]
+    waiting = [
+        item for item in waiting if not (item.path[0] == "mcpServers" and approved.get(str(item.path[1])) is item.value)
+    ]
     return Settings(
         layers=tuple(layers),
         values=values,
@@ -111,7 +111,7 @@ def load_settings(
         trust_by_folder=states,
         doubtful=doubtful,
         servers=approved,
-        named=servers,
+        written_servers=servers,
         agreed=agreed,
     )
 
@@ -180,33 +180,16 @@ def _flags(flags: SettingsFlags, places: SettingsPlaces, before: Settings | None
     return [document]
 
 
-def _servers(places: SettingsPlaces, sources: tuple[str, ...], problems: list[Problem]) -> "Layer | None":
-    if "project" not in sources:
-        return None
-    file = SettingsFile("project", places.mcp_file, ".mcp.json", places.cwd, "")
-    text = ""
-    try:
-        data = read_bytes(file.path)
-        if data is None:
-            return None
-        text = decode_text(data)
-        named = parse_object(text).get("mcpServers", {})
-    except SettingsFileError as error:
-        line = 0 if error.offset is None else line_of(text, error.offset)
-        why = f"{error.message.rstrip('.')}. None of its servers are used. Repair it."
-        problems.append(Problem("project", file.shown, line, why))
-        return None
-    if not isinstance(named, dict):
-        problems.append(
-            Problem(
-                "project",
-                file.shown,
-                0,
-                "mcpServers must be an object. None of its servers are used. Repair it.",
-            )
-        )
-        return None
-    return Layer(SettingsDocument(file, "", {}), named)
+def _with_project_servers(
+    now: "tuple[WrittenServer, ...]", before: "tuple[WrittenServer, ...]"
+) -> "tuple[WrittenServer, ...]":
+    """The servers of now, with those of the project as they were."""
+    kept = [each for each in before if each.scope == "project"]
+    return (
+        *(each for each in now if each.scope in ("policy", "local")),
+        *(kept if not any(each.scope == "policy" for each in now) else ()),
+        *(each for each in now if each.scope == "user"),
+    )
 
 
 def _only_narrows(document: SettingsDocument, wideners: Wideners) -> bool:
@@ -233,11 +216,12 @@ def _weakest(states: Iterable[str]) -> str:
 
 
 def _split(
-    own: Iterable[SettingsDocument], servers: "Layer | None", cwd: str, *, limited: bool
+    own: Iterable[SettingsDocument], servers: "tuple[WrittenServer, ...]", cwd: str, *, limited: bool
 ) -> "tuple[dict[int, dict[str, Any]], tuple[needs_trust.TrustItem, ...]]":
     """The values of a project's own documents that narrow, and the items that need trust."""
     present = [document for document in own if document.values]
-    if not present and not servers:
+    project = [each for each in servers if each.scope == "project"]
+    if not present and not project:
         return {}, ()
     narrow: dict[int, dict[str, Any]] = {}
     items: list[needs_trust.TrustItem] = []
@@ -245,9 +229,7 @@ def _split(
         kept, found = needs_trust.split(document.file.source, document.values, _owner(document, cwd))
         narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
         items += found
-    if servers:
-        named = servers.values.items()
-        items += [needs_trust.TrustItem("project", ("mcpServers", name), value, cwd) for name, value in named]
+    items += [needs_trust.TrustItem("project", ("mcpServers", each.name), each.entry, each.folder) for each in project]
     return narrow, tuple(items)
 
 
@@ -281,17 +263,35 @@ def _judge(
     return states, agreed
 
 
-def _approved_servers(
-    servers: Mapping[str, Any], near: Mapping[str, Any], refused: Collection[str], *, trusted: bool
+def _usable_servers(
+    servers: "tuple[WrittenServer, ...]", layers: list[Layer], refused: Collection[str], states: Mapping[str, str]
 ) -> dict[str, Any]:
     """
-    The project's servers that a source other than the project approves. A refusal always wins.
+    The servers that may be used, by name; of the same name that of the highest scope.
 
-    `near` is without the settings of folders above: these mean their own servers, not those of a folder inside them.
+    A project's server needs trust in its folder, or the approval of a source other than the project. A refusal wins.
     """
-    everyone = trusted or near.get("enableAllProjectMcpServers", False)
-    named = near.get("enabledMcpjsonServers", ())
-    return {name: server for name, server in servers.items() if (everyone or name in named) and name not in refused}
+    usable: dict[str, Any] = {}
+    for each in servers:
+        if each.name not in usable and _may_use(each, layers, refused, states):
+            usable[each.name] = each.entry
+    return usable
+
+
+def _may_use(server: "WrittenServer", layers: list[Layer], refused: Collection[str], states: Mapping[str, str]) -> bool:
+    if server.scope != "project":
+        return True
+    if server.name in refused:
+        return False
+    if states.get(server.folder) == TRUSTED:
+        return True
+    # the settings of another folder of the repository mean the servers of that folder
+    near = merge_values(
+        layer.values
+        for layer in layers
+        if layer.source not in ("local", "project") or layer.document.file.folder == server.folder
+    )
+    return bool(near.get("enableAllProjectMcpServers")) or server.name in near.get("enabledMcpjsonServers", ())
 
 
 def _last(before: Settings | None, document: SettingsDocument) -> Mapping[str, Any] | None:

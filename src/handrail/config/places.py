@@ -32,7 +32,7 @@ POLICY_FOLDERS: Mapping[str, tuple[str, ...]] = {
     "linux": ("/etc/handrail", "/etc/claude-code"),
     "darwin": ("/Library/Application Support/handrail", "/Library/Application Support/ClaudeCode"),
 }
-MANAGED, DROP_INS = "managed-settings.json", "managed-settings.d"
+MANAGED, DROP_INS, MANAGED_SERVERS = "managed-settings.json", "managed-settings.d", "managed-mcp.json"
 
 
 @record
@@ -94,6 +94,17 @@ class SettingsPlaces:
     def mcp_file(self) -> Path:
         """The project's own list of MCP servers."""
         return Path(self.cwd, ".mcp.json")
+
+    @property
+    def own_servers(self) -> Path:
+        """The user's own list of MCP servers, which handrail writes."""
+        return self.user / "mcp.json"
+
+    @property
+    def claude_state(self) -> Path:
+        """The state of another program, which may name MCP servers; it is only read."""
+        usual = Path(self.home, ".claude")
+        return (self.claude.parent if self.claude == usual else self.claude) / ".claude.json"
 
     def _all(self) -> list[SettingsFile]:
         at_home = {os.path.realpath(self.user), os.path.realpath(self.claude)}

@@ -9,6 +9,7 @@ from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.config.document import SettingsDocument
+    from handrail.config.mcp_files import WrittenServer
     from handrail.config.needs_trust import TrustItem
     from handrail.config.places import SettingsFile
     from handrail.config.trust import TrustRecord
@@ -51,11 +52,16 @@ class Settings:
     doubtful: bool = False
     """It is unknown what some file forbids, so nothing is widened."""
     servers: Mapping[str, Any] = field(default_factory=dict)
-    """The servers of `.mcp.json` that are trusted or approved."""
-    named: "Layer | None" = None
-    """All servers of `.mcp.json`."""
+    """The MCP servers that may be used: those of the user, and those of `.mcp.json` that are trusted or approved."""
+    written_servers: "tuple[WrittenServer, ...]" = ()
+    """All MCP servers that some file names, the highest scope first."""
     agreed: "Mapping[str, TrustRecord]" = field(default_factory=dict)
     """By folder, the items that --trust covers."""
+
+    def find_server(self, name: str) -> "WrittenServer | None":
+        """Where the entry of a server stands that counts, or would count."""
+        same = [each for each in self.written_servers if each.name == name]
+        return next((each for each in same if each.entry is self.servers.get(name)), same[0] if same else None)
 
     @property
     def settings_files(self) -> "tuple[SettingsFile, ...]":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from handrail.config.flags import SettingsFlags
-from handrail.config.places import DROP_INS, MANAGED, SettingsPlaces
+from handrail.config.places import DROP_INS, MANAGED, MANAGED_SERVERS, SettingsPlaces
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
 Stamp: TypeAlias = tuple[int, int, int] | None
@@ -68,7 +68,10 @@ def _files(places: SettingsPlaces, flags: SettingsFlags) -> Iterable[tuple[str, 
         yield "policy", folder / DROP_INS
     yield from (("policy", file.path) for file in places.policy_files())
     yield from ((file.source, file.path) for file in places.files(flags.sources))
-    yield "project", places.mcp_file
+    for folder in places.policy:
+        yield "policy", folder / MANAGED_SERVERS
+    yield from (("project", Path(folder, ".mcp.json")) for folder in places.folders)
+    yield "user", places.own_servers
     yield from (("trust", file) for file in places.trust_files)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.transcript import Transcript
 from handrail.dispatch.call_state import Call
+from handrail.dispatch.footprint import Footprint, footprint
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Rails, ToolHooks
 from handrail.dispatch.invoke import invoke
 from handrail.dispatch.outcomes import (
@@ -123,8 +124,12 @@ class CallPipeline:
             if decision.verdict is not Verdict.ALLOW:
                 return _refusal(request, hook.stop, decision, call.timings)
 
-            self._begin(call, request, decision)
-            output, cause, error, notices = await self._call(request)
+            held = await self._rails.places.acquire(_named_places(call, request))
+            try:
+                self._begin(call, request, decision)
+                output, cause, error, notices = await self._call(request)
+            finally:
+                self._rails.places.release(held)
             marks.append(now())
 
             after = NO_ANSWER
@@ -330,6 +335,13 @@ class CallPipeline:
         except Exception as problem:
             log.exception("a hook after %s could not run", request.use.name)
             return HookAnswer(context=(f"A hook that looks at this call after it ran could not run: {problem}",))
+
+
+def _named_places(call: Call, request: CallRequest) -> Footprint:
+    """The places that the call names; what it holds in its own schedule may be wider."""
+    if call.alone and request.access.width == "named":
+        return footprint(request.access, request.ctx.cwd)
+    return call.footprint
 
 
 UNDECIDED = Opinion(Strength.ASK, Verdict.ASK, "hooks", "a hook had put it off, and no hook has a say in it any more")

@@ -95,7 +95,7 @@ class Call:
 
     @property
     def alone(self) -> bool:
-        """Whether nothing may run beside it."""
+        """Whether nothing may run beside it but calls of its group."""
         return WORLD in self.footprint.writes
 
     @property

@@ -300,7 +300,7 @@ class ToolExecutor:
 
     def _change_context(self, call: Call, outcome: Outcome) -> Outcome:
         """Change the context, but only for calls that ran alone: no other call was using it."""
-        if not call.alone:
+        if not call.alone or call.footprint.group:
             return outcome
         before = self.run.cwd
         self.run, problem = self._pipeline.change_context(call, outcome, self.run)

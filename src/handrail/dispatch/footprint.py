@@ -7,6 +7,7 @@ other accesses the same place, one above it or one below it.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,6 +25,8 @@ class Footprint:
 
     reads: frozenset[Place] = frozenset()
     writes: frozenset[Place] = frozenset()
+    group: str = ""
+    """Calls of one group do not conflict with each other."""
 
     def covers(self, other: "Footprint") -> bool:
         """Whether holding this footprint is enough to do what needs the other."""
@@ -45,9 +48,9 @@ def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) 
     `known` caches resolved paths for as long as no call can have changed them.
     """
     if access.width == "shared":
-        return READS_WORLD
+        return replace(READS_WORLD, group=access.group) if access.group else READS_WORLD
     if access.width == "exclusive":
-        return WRITES_WORLD
+        return replace(WRITES_WORLD, group=access.group) if access.group else WRITES_WORLD
     if access.own:
         return _make_footprint(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
     folder, known = os.fspath(cwd), {} if known is None else known
@@ -92,7 +95,7 @@ def _parts(path: str) -> Place:
 
 def conflict(one: Footprint, other: Footprint) -> bool:
     """Whether the order of two calls matters: one writes what the other accesses."""
-    if one is READS_WORLD and other is READS_WORLD:
+    if (one is READS_WORLD and other is READS_WORLD) or (one.group and one.group == other.group):
         return False
     return _overlap(one.writes, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.reads, other.writes)
 

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Protocol, runtime_checkable
 
 from handrail.conversation.blocks import Json
+from handrail.dispatch.held_places import HeldPlaces
 from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.records import record
 from handrail.tools.context import RunContext
@@ -180,6 +181,8 @@ class Rails:
         """A function in the place of a gate opens it when the first call needs it."""
         self._gate = gate
         self.hooks = hooks
+        self.places = HeldPlaces()
+        """What the running calls of all agents under these rails hold."""
 
     @cached_property
     def gate(self) -> Gate:

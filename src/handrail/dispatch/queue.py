@@ -16,7 +16,8 @@ class CallQueue:
     Puts calls into the schedule as soon as it is known what they access.
 
     That can depend on the calls before them (a changed working folder, a new link), and only a call that runs alone
-    can change it. So the calls after one that runs alone are scheduled when that one is over.
+    can change it. So the calls after one that runs alone are scheduled when that one is over, but for calls of its own
+    group: these run beside each other, and change nothing for later calls of the answer.
     """
 
     def __init__(self, scheduling: Scheduling) -> None:
@@ -25,7 +26,7 @@ class CallQueue:
         self._all_read = True
         self._waiting: deque[Call] = deque()
         self._placed: dict[int, Call] = {}
-        self._barrier: Call | None = None
+        self._barriers: dict[int, Call] = {}
         self._known: dict[str, Place] = {}
         self._schedule = Schedule(
             scheduling.max_parallel, scheduling.max_parallel_by_tool, holding=scheduling.holds_changes
@@ -47,7 +48,7 @@ class CallQueue:
 
     def start_next(self, run: RunContext) -> Call | None:
         """The earliest call that may start; it counts as running until `finish`."""
-        while self._waiting and self._barrier is None and not (self._batch and self._schedule.holding):
+        while self._waiting and not (self._batch and self._schedule.holding) and self._passes(self._waiting[0], run):
             self._place(self._waiting.popleft(), run)
         number = self._schedule.start_next()
         return None if number is None else self._placed[number]
@@ -56,16 +57,15 @@ class CallQueue:
         """A started call is over."""
         del self._placed[call.number]
         self._schedule.finish(call.number)
-        if self._barrier is call:
-            self._barrier = None
+        if self._barriers.pop(call.number, None):
             self._known.clear()
 
     def drop(self, calls: Collection[Call]) -> None:
         """Forget calls that did not start."""
         gone = {call.number for call in calls}
         self._waiting = deque(call for call in self._waiting if call.number not in gone)
-        if self._barrier and self._barrier.number in gone:
-            self._barrier = None
+        for number in gone:
+            self._barriers.pop(number, None)
         placed = [number for number in gone if self._placed.pop(number, None)]
         if placed:
             self._schedule.drop(placed)
@@ -78,10 +78,12 @@ class CallQueue:
         """
         again = [other for other in later if self._placed.pop(other.number, None)]
         self._schedule.drop({other.number for other in again})
+        for other in again:
+            self._barriers.pop(other.number, None)
         self._waiting.extendleft(reversed(again))
         self._schedule.widen(call.number, call.footprint, held=not call.read_only)
         if call.alone:
-            self._barrier = call
+            self._barriers[call.number] = call
 
     def _place(self, call: Call, run: RunContext) -> None:
         assert call.tool is not None
@@ -91,9 +93,20 @@ class CallQueue:
         held = self._in_runs(call) if self._batch else call.footprint
         self._schedule.add(call.number, held, call.tool.name, held=not call.read_only)
         if call.alone:
-            self._barrier = call
+            self._barriers[call.number] = call
+
+    def _passes(self, call: Call, run: RunContext) -> bool:
+        """Whether no call stands before this one that may change what it accesses."""
+        if not self._barriers:
+            return True
+        group = next(iter(self._barriers.values())).footprint.group
+        if not group or call.problem or call.tool is None:
+            return False
+        return declaration(call.tool, call.args, run).group == group
 
     def _in_runs(self, call: Call) -> Footprint:
-        """The batch path: adjacent read-only calls run together, every other call runs alone."""
+        """The batch path: adjacent read-only calls run together, so do those of a group; every other runs alone."""
+        if call.footprint.group:
+            return call.footprint
         together = not call.footprint.writes and (self._all_read or not self._all_must_read)
         return READS_WORLD if together else WRITES_WORLD

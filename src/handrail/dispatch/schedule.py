@@ -7,6 +7,8 @@ The rule is answered without looking at every earlier call. Each place of the ac
 and, in groups, who reads it and who reads or writes below it. A new call waits for those groups. A group that is waited
 for takes no more members: the next one joins a new group, and since the waiters stand between the two, waiting for the
 newest group is always enough. So a call costs what the depth of its paths costs, however many calls wait.
+
+Calls whose footprint names a group (sub-agents) hold the whole world against all others, and share it with each other.
 """
 
 import heapq
@@ -163,6 +165,7 @@ class Schedule:
     def _clear(self) -> None:
         self._nodes: dict[int, ScheduledCall] = {}
         self._spots: dict[Place, PlaceUse] = {}
+        self._grouped: dict[str, PlaceUse] = {}
         self._ready: list[int] = []
         self._full: dict[str, list[int]] = {}
         self._running = 0
@@ -194,6 +197,10 @@ class Schedule:
     def _wait(self, node: ScheduledCall) -> None:
         if node.held:
             node.wait_for(self._gate)
+        for name, use in self._grouped.items():
+            if name != node.footprint.group:
+                node.wait_for(use.writers)
+                node.wait_for(use.readers if node.footprint.writes else None)
         for place in node.footprint.writes:
             for above in self._above(place):
                 node.wait_for(above.writers, above.readers)
@@ -207,6 +214,13 @@ class Schedule:
 
     def _join(self, node: ScheduledCall) -> None:
         """Called after `_wait`, so that a call never waits for itself."""
+        if group := node.footprint.group:
+            use = self._grouped.setdefault(group, PlaceUse())
+            if node.footprint.writes:
+                use.writers = node.join(use.writers)
+            else:
+                use.readers = node.join(use.readers)
+            return
         for place in node.footprint.writes:
             for above in self._above(place):
                 above.lower_writers = node.join(above.lower_writers)

@@ -7,8 +7,8 @@ from handrail.conversation.blocks import ToolUse
 from handrail.conversation.stream import Usage, UsageUpdate
 from handrail.headless.wire import Line, assistant, system, tool_result
 from handrail.loop.events import BlockComplete, MessageComplete
-from handrail.tools.delegation import AgentNews
-from handrail.tools.events import CallFinished, CallQueued
+from handrail.tools.delegation import AgentNews, AgentReport
+from handrail.tools.events import CallFinished, CallProgress, CallQueued
 from handrail.tools.outcome import Outcome, Status
 
 ENDINGS = {Status.OK: "completed", Status.CANCELLED: "killed", Status.DISCARDED: "killed"}
@@ -17,9 +17,10 @@ TOLD = {"killed": "stopped", "unknown": "stopped"}
 
 
 class _Working:
-    def __init__(self, task_id: str, description: str) -> None:
+    def __init__(self, task_id: str, description: str, *, background: bool) -> None:
         self.task_id = task_id
         self.description = description
+        self.background = background
         self.began = time.monotonic()
         self.calls = 0
         self.tokens = 0
@@ -41,19 +42,25 @@ class SubAgents:
         self._open: dict[str, _Working] = {}
 
     def on_news(self, call_id: str, news: AgentNews) -> Iterator[Line]:
-        """The lines for an event inside a sub-agent."""
+        """The lines for an event inside a sub-agent; the last of one in the background is its report."""
         working = self._open.get(call_id)
         if working is None:
-            working = self._open[call_id] = _Working(news.agent, news.message)
+            working = self._open[call_id] = _Working(news.agent, news.message, background=news.background)
             about = {"tool_use_id": call_id, "task_type": "local_agent"}
-            yield system("task_started", task_id=news.agent, description=news.message, **about)
+            yield system("task_started", task_id=news.agent, description=news.message, **about, **started(news))
+        about_it = {
+            "parent_tool_use_id": call_id,
+            "agent_id": news.agent,
+            "subagent_type": news.kind,
+            "task_description": news.message,
+        }
         match news.event:
             case UsageUpdate(used):
                 working.used = used
             case MessageComplete(usage=used):
                 working.tokens += used.whole_input + used.whole_output
             case BlockComplete(block=block) if self.whole or isinstance(block, ToolUse):
-                yield {**assistant(news.event, working.used), "parent_tool_use_id": call_id}
+                yield {**assistant(news.event, working.used), **about_it}
             case CallQueued(use=use):
                 working.calls += 1
                 yield system(
@@ -64,18 +71,36 @@ class SubAgents:
                     usage=working.usage(),
                     last_tool_name=use.name,
                 )
+            case CallProgress(use=use, progress=AgentNews() as inner):
+                yield from self.on_news(use.id, inner)
             case CallFinished(outcome=outcome):
-                yield {**tool_result(outcome), "parent_tool_use_id": call_id}
+                yield from self.over(outcome)
+                yield {**tool_result(outcome), **about_it}
+            case AgentReport() as report:
+                del self._open[call_id]
+                more = {"tool_use_id": call_id, "usage": working.usage()}
+                yield from task_ended_lines(report.agent_id, report.status, report.output, news.message, more)
             case _:
                 pass
 
     def over(self, outcome: Outcome) -> Iterator[Line]:
-        """The lines for the end of a call's sub-agent, if it had one."""
-        working = self._open.pop(outcome.use.id, None)
-        if working is not None:
+        """The lines for the end of a call's sub-agent, if it had one that the call waited for."""
+        working = self._open.get(outcome.use.id)
+        if working is not None and not working.background:
+            del self._open[outcome.use.id]
             status = ENDINGS.get(outcome.status, "failed")
             more = {"tool_use_id": outcome.use.id, "usage": working.usage()}
             yield from task_ended_lines(working.task_id, status, "", working.description, more)
+
+
+def started(news: AgentNews) -> Line:
+    """What a line says of a sub-agent that begins."""
+    return {
+        "subagent_type": news.kind,
+        "is_backgrounded": news.background,
+        "spawn_depth": news.depth,
+        "prompt": news.prompt,
+    }
 
 
 def task_ended_lines(

@@ -1,5 +1,6 @@
 """A session behind the control protocol: what the client program may request, and what it is asked."""
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -7,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from handrail.conversation.messages import UserMessage
 from handrail.errors import ControlError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines, transcript_ids
@@ -19,6 +21,7 @@ from handrail.records import record
 from handrail.session.build import open_session
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
+from handrail.tools.delegation import AgentNews
 from handrail.tools.pool import definition_json
 from handrail.tools.tool import PLAIN_VIEW
 
@@ -68,6 +71,7 @@ async def open_engine(
         hooks=callbacks_of(client.hooks, control, host.on_warning) if client.hooks else {},
         mcp_transport=asking.carry,
         can_use_tool=callback,
+        tells_ends=True,
     )
     session = open_session(spec, env, host)
     asking.session = session
@@ -113,6 +117,7 @@ class ClientQuestions:
                 display_name=question.name,
                 description=question.description,
                 agent_id=None if question.agent.id == "main" else question.agent.id,
+                **({"agent_path": list(question.agent.path)} if question.agent.path else {}),
             )
         except ControlError as error:
             return {"behavior": "deny", "message": f"The permission request was not answered: {error}"}
@@ -189,6 +194,8 @@ class SessionEngine:
         self._on_event = on_event
         self._control = control
         self._watch = TaskWatch(session, self._tell)
+        self._telling: set[asyncio.Task[None]] = set()
+        session.agents.listeners.append(self._on_agent_news)
 
     def greeting(self) -> Payload:
         """The response to the client's `initialize` request."""
@@ -218,6 +225,17 @@ class SessionEngine:
                 await self._watch.on_event(event)
                 yield event
 
+    async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
+        """A message about background work that has ended, as soon as some has; None if none runs."""
+        return await self.session.next_notification(only_agents=only_agents)
+
+    def _on_agent_news(self, news: AgentNews) -> None:
+        """Report what a sub-agent in the background does, in order."""
+        for line in self.writer.agents.on_news(news.call, news):
+            task = asyncio.get_running_loop().create_task(self._tell(line))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
     async def _tell(self, line: Payload) -> None:
         await self._control.tell(self.writer.sign(line))
 
@@ -229,6 +247,7 @@ class SessionEngine:
         """Close the session."""
         await self._watch.aclose()
         await self.session.aclose()
+        await asyncio.gather(*self._telling, return_exceptions=True)
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handlers of control requests, by name."""
@@ -264,11 +283,11 @@ class SessionEngine:
 
     async def _mcp_reconnect(self, request: Mapping[str, Any]) -> None:
         await self._servers().reconnect(str(request["serverName"]))
-        self.session.conversation.set_mcp_tools(self._servers().tools)
+        self.session.conversation.set_mcp_tools(self._servers().offered)
 
     async def _mcp_toggle(self, request: Mapping[str, Any]) -> None:
         await self._servers().toggle(str(request["serverName"]), enabled=request.get("enabled") is True)
-        self.session.conversation.set_mcp_tools(self._servers().tools)
+        self.session.conversation.set_mcp_tools(self._servers().offered)
 
     def _servers(self) -> Any:
         if self.session.servers is None:

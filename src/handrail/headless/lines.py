@@ -71,7 +71,7 @@ class Lines:
         self._facts = facts
         self._uuid_of = uuid_of
         self._window = window
-        self._agents = SubAgents(whole=whole_agents)
+        self.agents = SubAgents(whole=whole_agents)
         self._usage = Usage()
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
@@ -97,7 +97,7 @@ class Lines:
             case CallFinished(outcome=outcome):
                 yield from self._result_lines(outcome)
             case CallProgress(use=use, progress=AgentNews() as news):
-                yield from self._agents.on_news(use.id, news)
+                yield from self.agents.on_news(use.id, news)
             case RunEnded():
                 if event.failure is not None and event.is_error:
                     yield model_failure(event.failure, problem_of(event))
@@ -125,7 +125,7 @@ class Lines:
     def _result_lines(self, outcome: Outcome) -> Iterator[Line]:
         if outcome.status is Status.DEFERRED:
             return  # the result of the run contains it
-        yield from self._agents.over(outcome)
+        yield from self.agents.over(outcome)
         if outcome.status is Status.DENIED:
             reason = outcome.decision.reason if outcome.decision else outcome.result.text
             yield system(

@@ -10,6 +10,7 @@ from handrail.headless.ways_out import denials_of, way_out
 from handrail.headless.wire import Line, problem_of
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Why
+from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
@@ -112,6 +113,12 @@ class JsonPrinter:
         """Print a line about something that no event of the run tells of."""
         if not self._only_result:
             _write(self._out, dump_json(self._lines.sign(line)))
+
+
+def print_news(lines: Lines, out: TextIO, news: AgentNews) -> None:
+    """Print what a sub-agent does in the background as lines."""
+    for line in lines.agents.on_news(news.call, news):
+        _write(out, dump_json(lines.sign(line)))
 
 
 def printer_for(

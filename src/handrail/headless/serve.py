@@ -54,6 +54,8 @@ class Prompt:
     id: str
     literal: bool = False
     problem: str = ""
+    origin: str = ""
+    """What sent it, if no client did."""
 
 
 class Engine(Protocol):
@@ -69,6 +71,10 @@ class Engine(Protocol):
         ...
 
     def run(self, prompt: Prompt) -> AsyncGenerator[LoopEvent, None]: ...
+
+    async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
+        """A message about background work that has ended, as soon as some has; None if none runs."""
+        ...
 
     def interrupt(self) -> None: ...
 
@@ -205,15 +211,43 @@ class Service:
         while True:
             while not self._prompts:
                 await self._tell_state("idle")
-                if self._ended:
+                if not await self._wait_for_work():
                     return self._code
-                self._news.clear()
-                await self._news.wait()
             prompt = self._prompts.popleft()
             self._beginning, self._stopped_early = True, False
             await self._tell_state("running")
             await self._answer(prompt)
             self._beginning = False
+
+    async def _wait_for_work(self) -> bool:
+        """
+        Wait for a prompt, or for the end of background work, which becomes a prompt. False = neither can come.
+
+        When no more prompts can come, sub-agents are waited for, but not commands: these may run for ever.
+        """
+        self._news.clear()
+        has_ended = self._ended
+        waking = asyncio.ensure_future(self._notification())
+        coming = asyncio.ensure_future(self._news.wait())
+        try:
+            if has_ended and not self._stopping:
+                await asyncio.wait((waking, coming), return_when=asyncio.FIRST_COMPLETED)  # `stop` ends the wait
+            elif not has_ended:
+                await asyncio.wait((waking, coming), return_when=asyncio.FIRST_COMPLETED)
+                if waking.done() and waking.result() is None:
+                    await coming
+        finally:
+            waking.cancel()
+            coming.cancel()
+            await asyncio.gather(waking, coming, return_exceptions=True)
+        if not waking.cancelled() and (message := waking.result()) is not None:
+            self._prompts.append(Prompt(message, new_id(), literal=True, origin="task-notification"))
+        return bool(self._prompts) or not has_ended
+
+    async def _notification(self) -> UserMessage | None:
+        if self._engine is None:
+            return None
+        return await self._engine.next_notification(only_agents=self._ended)
 
     async def _tell_state(self, state: str) -> None:
         """Report whether there is work, to clients that asked for it."""
@@ -252,11 +286,13 @@ class Service:
                 if self._stopped_early:
                     self._stopped_early = False
                     engine.interrupt()
-                said = self._serving.replay and prompt.message.content
+                said = self._serving.replay and prompt.message.content and not prompt.origin
                 if said and isinstance(event, RunStarted):  # by now the session holds it
                     await self._out.send(engine.writer.user_line(prompt.message, prompt.id))
                 for line in engine.writer.of(event):
                     self._owed = self._owed and line["type"] != "result"
+                    if prompt.origin and line["type"] == "result":
+                        line["origin"] = {"kind": prompt.origin}
                     await self._out.send(line)
                 if isinstance(event, RunEnded):
                     self._code = 1 if event.is_error else 0

@@ -27,22 +27,26 @@ class TaskWatch:
         if not isinstance(event, CallFinished):
             return
         for task in unheard_tasks(self._session.services):
-            if task.id not in self._seen:
+            is_resumed = task.status == "running" and task.id not in self._running
+            if task.id not in self._seen or is_resumed:
                 self._seen.add(task.id)
                 await self._report_start(task, event.outcome.use.id)
 
     async def _report_start(self, task: TaskFacts, call_id: str) -> None:
         about = {"task_id": task.id, "tool_use_id": call_id, "task_type": task.kind}
         self._running[task.id] = task
-        await self._tell(system("task_started", description=task.description, **about, is_backgrounded=True))
+        if not task.subtype:  # a sub-agent tells of itself
+            await self._tell(system("task_started", description=task.description, **about, is_backgrounded=True))
         await self._report_list()
         self._waiting[task.id] = asyncio.create_task(self._report_end(task.id, call_id))
 
     async def _report_end(self, task_id: str, call_id: str) -> None:
         task = await task_over(self._session.services, task_id)
         del self._running[task_id], self._waiting[task_id]
-        for line in task_ended_lines(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
-            await self._tell(line)
+        if not task.subtype:
+            more = {"tool_use_id": call_id}
+            for line in task_ended_lines(task.id, task.status, task.output, task.description, more):
+                await self._tell(line)
         await self._report_list()
 
     async def _report_list(self) -> None:
@@ -53,11 +57,11 @@ class TaskWatch:
         await self._tell(system("background_tasks_changed", tasks=tasks))
 
     async def follow(self, events: AsyncGenerator[LoopEvent, None]) -> AsyncGenerator[LoopEvent, None]:
-        """The events of the only run of a session. Its tasks end with it, and that is told before its result."""
+        """The events of a session with one prompt. Its commands end with its last run, told before the result."""
         try:
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, RunEnded):
+                    if isinstance(event, RunEnded) and not self._session.has_background_agents():
                         await self._stop_tasks()
                     yield event
                     await self.on_event(event)

@@ -3,6 +3,7 @@
 from handrail.records import record
 
 CONTEXT = frozenset(("additionalContext",))
+ANSWER = frozenset(("action", "content"))
 
 
 @record
@@ -69,6 +70,8 @@ EVENTS = {
         HookEvent("PermissionDenied", "tool_name", frozenset(("retry",)), of_tool=True),
         HookEvent("StopFailure", "error"),
         HookEvent("InstructionsLoaded", "load_reason"),
+        HookEvent("Elicitation", "mcp_server_name", ANSWER, blocks=True),
+        HookEvent("ElicitationResult", "mcp_server_name", ANSWER, blocks=True),
         HookEvent("CwdChanged", output_keys=frozenset(("watchPaths",))),
     )
 }
@@ -76,7 +79,7 @@ EVENTS = {
 # Events in the settings of other programs that do not exist here yet.
 UNSUPPORTED = frozenset(
     (
-        "DirectoryAdded", "Elicitation", "ElicitationResult", "FileChanged", "MessageDisplay", "PostModelSwitch",
+        "DirectoryAdded", "FileChanged", "MessageDisplay", "PostModelSwitch",
         "PreModelSwitch", "Setup", "TaskCompleted", "TaskCreated", "TeammateIdle", "WorktreeCreate", "WorktreeRemove",
     )
 )  # fmt: skip

@@ -194,6 +194,10 @@ def _of_event(event: HookEvent, result: HookResult, decision: str | None, reason
         case "SessionStart" | "UserPromptSubmit":
             first = _get(specific, "initialUserMessage", str, "")
             return replace(result, title=_get(specific, "sessionTitle", str, ""), first=first)
+        case "Elicitation" | "ElicitationResult" if (action := specific.get("action")) is not None:
+            if action not in ("accept", "decline", "cancel"):
+                raise _InvalidError(f"action is {action!r}, not 'accept', 'decline' or 'cancel'")
+            return replace(result, updated_output={"action": action, "content": _get(specific, "content", dict, None)})
         case "PermissionDenied" if _get(specific, "retry", bool, False):
             return replace(result, context=(*result.context, RETRY))
         case _:

@@ -36,6 +36,7 @@ DRAIN_TIMEOUT = 0.02
 HAPPY_EYEBALLS = 0.25
 MAX_IDLE = 8
 READ_SIZE = 256 * 1024
+SWITCHED = 101
 NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
 
 Route = tuple[HttpTarget, HttpTarget | None]
@@ -56,7 +57,7 @@ class HttpResponse:
 
     __slots__ = ("_connection", "_done", "headers", "status")
 
-    def __init__(self, connection: "HttpConnection", response: h11.Response) -> None:
+    def __init__(self, connection: "HttpConnection", response: h11.Response | h11.InformationalResponse) -> None:
         self._connection = connection
         self._done = False
         self.status = response.status_code
@@ -83,6 +84,10 @@ class HttpResponse:
         if not self._done:
             self._done = True
             self._connection.drop()
+
+    def switched(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+        """The bare connection after status 101, and what came on it already; `abort` still closes it."""
+        return self._connection.switched()
 
     def leave(self) -> None:
         """Keep the connection; the last bytes of the answer are read when it is used again."""
@@ -123,7 +128,9 @@ class HttpConnection:
             self._state.start_next_cycle()
         return done
 
-    async def ask(self, method: bytes, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> h11.Response:
+    async def ask(
+        self, method: bytes, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes
+    ) -> h11.Response | h11.InformationalResponse:
         """Send a request and wait for the head of its answer."""
         send = self._state.send
         pieces = [send(h11.Request(method=method, target=target, headers=headers))]
@@ -136,8 +143,8 @@ class HttpConnection:
             await self._writer.drain()
         while True:
             event = await self.next_event()
-            if isinstance(event, h11.Response):
-                return event
+            if isinstance(event, h11.Response) or getattr(event, "status_code", 0) == SWITCHED:
+                return event  # type: ignore[no-any-return]
             if not isinstance(event, h11.InformationalResponse):
                 raise h11.RemoteProtocolError("the server closed the connection without an answer")
 
@@ -148,6 +155,10 @@ class HttpConnection:
             if event is not h11.NEED_DATA:
                 return event
             self._state.receive_data(await self._reader.read(READ_SIZE))
+
+    def switched(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+        """The connection without HTTP, and what was read ahead."""
+        return self._reader, self._writer, bytes(self._state.trailing_data[0])
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         """Switch to TLS, with a new HTTP state: what came before was for the proxy."""
@@ -178,13 +189,17 @@ class HttpClient:
     Keeps idle connections and opens new ones. `env` holds the proxy and CA variables.
 
     Without `proxy_loopback` requests to this machine bypass the proxy of the environment. Without `keep_alive` every
-    request gets a connection of its own.
+    request gets a connection of its own. Without `resend` a request that a kept connection did not answer is not sent
+    once more over a new one, because the server may have begun to act on it.
     """
 
-    def __init__(self, env: Mapping[str, str], *, proxy_loopback: bool = True, keep_alive: bool = True) -> None:
+    def __init__(
+        self, env: Mapping[str, str], *, proxy_loopback: bool = True, keep_alive: bool = True, resend: bool = True
+    ) -> None:
         self._env = env
         self._proxy_loopback = proxy_loopback
         self._max_idle = MAX_IDLE if keep_alive else 0
+        self._resend = resend
         self._idle: list[HttpConnection] = []
         self._context: ssl.SSLContext | None = None
 
@@ -195,8 +210,11 @@ class HttpClient:
         route = (target.origin, None if direct else proxy_for(target, self._env))
         connection = await self._reuse(route)
         if connection is not None:
-            with contextlib.suppress(TransportError):  # the server may have closed it: then use a new one
+            try:
                 return await self._ask(connection, request, target)
+            except TransportError:  # the server may have closed it: then use a new one
+                if not self._resend:
+                    raise
         return await self._ask(await self._connect(route), request, target)
 
     async def fetch(self, request: HttpRequest, *, max_bytes: int, timeout: float | None = None) -> WholeResponse:  # noqa: ASYNC109  # one limit for the whole answer

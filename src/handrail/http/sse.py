@@ -10,10 +10,13 @@ class EventReader:
     """
     Turns the bytes of an event stream into (event name, data) pairs.
 
-    Accepts LF, CRLF and CR, comments, several data lines, a BOM, and any split of the bytes.
+    Accepts LF, CRLF and CR, comments, several data lines, a BOM, and any split of the bytes. `last_id` and `retry_ms`
+    are what the stream said last about its resumption.
     """
 
-    __slots__ = ("_after_cr", "_data", "_data_size", "_first", "_limit", "_name", "_rest", "_rest_size")
+    __slots__ = (
+        "_after_cr", "_data", "_data_size", "_first", "_limit", "_name", "_rest", "_rest_size", "last_id", "retry_ms"
+    )  # fmt: skip
 
     def __init__(self, limit: int = MAX_EVENT) -> None:
         self._limit = limit
@@ -24,6 +27,8 @@ class EventReader:
         self._name = ""
         self._data: list[str] = []
         self._data_size = 0
+        self.last_id = ""
+        self.retry_ms: int | None = None
 
     def feed(self, chunk: bytes) -> list[tuple[str, str]]:
         """The events that `chunk` completes."""
@@ -97,3 +102,7 @@ class EventReader:
             self._add(value)
         elif field == "event":
             self._name = value
+        elif field == "id" and "\0" not in value:
+            self.last_id = value
+        elif field == "retry" and value.isdecimal():
+            self.retry_ms = int(value[:9])

@@ -1,161 +1,239 @@
-"""A connected MCP server: the handshake, the lists of its tools and resources, and calls."""
+"""A server that was greeted: its lists, calls, resources, prompts, and the questions in between."""
 
-import base64
+import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
-from handrail.conversation.blocks import Image, ResultBlock, Text
+from handrail.conversation.blocks import ResultBlock
 from handrail.errors import McpError
-from handrail.mcp.peer import OnProgress, Peer
+from handrail.mcp.config import CALL_TIME, CONNECT_TIME
+from handrail.mcp.content import SaveFile, content_block, no_files, output_of, resource_block
+from handrail.mcp.handshake import Welcome
+from handrail.mcp.host import ClientHost
+from handrail.mcp.offers import RemotePrompt, RemoteTool, parse_prompt, parse_resource, parse_tool
+from handrail.mcp.parameter_headers import parameter_headers, values_for_headers
+from handrail.mcp.peer import NO_LIMIT, OnProgress, Peer
 from handrail.records import record
 from handrail.tools.context import McpResource
-from handrail.tools.output import McpMeta, Output
+from handrail.tools.output import Output
 
 Found = TypeVar("Found")
 
-PROTOCOL = "2025-11-25"
 MAX_PAGES = 100
-MAX_TOOLS = 10_000
-MAX_BLOCKS = 500
-MAX_WORDS = 2_000
-"""The most characters of each text about a resource."""
-MAX_IMAGE = 5 * 1024 * 1024
-IMAGES = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
-"""The image types that models accept, and how each begins. A refused image would spoil all later requests."""
+MAX_LISTED = 10_000
+MAX_ROUNDS = 10
+"""How often one call may ask for input before it is given up."""
+FIRST_PAUSE, LAST_PAUSE = 0.05, 0.25
+"""Seconds before a call is repeated that wants nothing but to be repeated."""
+PARSERS: Mapping[str, Callable[[object], Any]] = {
+    "tools": parse_tool,
+    "prompts": parse_prompt,
+    "resources": parse_resource,
+}
 
 
 @record
-class RemoteTool:
-    """A tool as its server describes it, untrusted."""
+class TimeLimits:
+    """How long a server may take, in seconds."""
 
-    name: str
-    description: str
-    schema: Any
-    annotations: Mapping[str, Any]
-    meta: Mapping[str, Any]
+    connect: float = CONNECT_TIME
+    call: float = CALL_TIME
+    idle: float = NO_LIMIT
+    """For a call without progress."""
+
+
+@record
+class Listing:
+    """One list of a server, and until when it holds by the server's own word (monotonic time)."""
+
+    items: tuple[Any, ...] = ()
+    fresh_until: float = 0.0
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether there is no reason to ask for it again."""
+        return time.monotonic() < self.fresh_until
 
 
 class Server:
-    """One server after its handshake."""
+    """One greeted server."""
 
-    def __init__(self, name: str, peer: Peer, info: Mapping[str, Any], *, call_time_limit: float) -> None:
-        self.name = name
-        self.info = info
-        self.tools: tuple[RemoteTool, ...] = ()
-        self.resources: tuple[McpResource, ...] = ()
-        """The resources that it offered when it was connected."""
-        self._peer = peer
-        self._patience = call_time_limit
+    def __init__(
+        self,
+        peer: Peer,
+        welcome: Welcome,
+        limits: TimeLimits = TimeLimits(),  # noqa: B008  # frozen
+        host: ClientHost = ClientHost(),  # noqa: B008  # frozen
+        save: SaveFile = no_files,
+    ) -> None:
+        self.name = peer.name
+        self.peer = peer
+        self.welcome = welcome
+        self.lists: dict[str, Listing] = {}
+        self._limits = limits
+        self._host = host
+        self._save = save
+
+    @property
+    def tools(self) -> tuple[RemoteTool, ...]:
+        """The tools that it offers."""
+        return self._listed("tools")
+
+    @property
+    def prompts(self) -> tuple[RemotePrompt, ...]:
+        """The prompts that it offers."""
+        return self._listed("prompts")
+
+    @property
+    def resources(self) -> tuple[McpResource, ...]:
+        """The resources that it offers."""
+        return self._listed("resources")
+
+    def _listed(self, kind: str) -> tuple[Any, ...]:
+        return self.lists.get(kind, Listing()).items
+
+    async def load(self, kinds: Sequence[str] = tuple(PARSERS)) -> None:
+        """Ask for the lists that it has and that are not fresh. Tools must come; the others may fail."""
+        for kind in kinds:
+            if not self.welcome.offers(kind) or self.lists.get(kind, Listing()).is_fresh:
+                continue
+            try:
+                self.lists[kind] = await self._list(kind)
+            except McpError:
+                if kind == "tools":
+                    raise
+
+    async def _list(self, kind: str) -> Listing:
+        found: list[Any] = []
+        cursor: object = None
+        fresh_until = time.monotonic() + 1e9
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._limits.connect
+        for _ in range(MAX_PAGES):
+            params = {} if cursor is None else {"cursor": cursor}
+            left = due - loop.time()
+            if left <= 0:
+                raise McpError(f"The list of {kind} took more than {self._limits.connect:g} s.")
+            page = await self.peer.request(f"{kind}/list", params, time_limit=left)
+            listed = page.get(kind)
+            parsed = map(PARSERS[kind], listed if isinstance(listed, list) else ())
+            found += [each for each in parsed if each is not None]
+            lasts = page.get("ttlMs")
+            fresh_until = min(fresh_until, time.monotonic() + (lasts / 1000 if isinstance(lasts, int) else 0.0))
+            cursor = page.get("nextCursor")
+            if not cursor or len(found) > MAX_LISTED:
+                return Listing(tuple(found[:MAX_LISTED]), fresh_until)
+        raise McpError(f"The list of {kind} has more than {MAX_PAGES} pages.")
 
     async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
         """Call a tool of the server; raises McpError if it does not answer, or answers with an error."""
         params = {"name": tool, "arguments": dict(given), "_meta": {"handrail/toolUseId": call_id}}
-        answer = await self._peer.request("tools/call", params, time_limit=self._patience, on_progress=on_progress)
-        return output_of(answer, self.name)
+        answer = await self._ask("tools/call", params, on_progress, self._parameter_headers(tool, given))
+        return output_of(answer, self.name, self._save)
+
+    def _parameter_headers(self, tool: str, given: Mapping[str, Any]) -> dict[str, str]:
+        schema = next((each.schema for each in self.tools if each.name == tool), None)
+        if schema is None or not self.peer.dialect.cancels_by_closing:  # only new servers over HTTP have them
+            return {}
+        return values_for_headers(parameter_headers(schema), given)
+
+    async def read(self, uri: str) -> tuple[ResultBlock, ...]:
+        """The contents of a resource."""
+        answer = await self._ask("resources/read", {"uri": uri})
+        contents = answer.get("contents")
+        listed = contents if isinstance(contents, list) else []
+        return tuple(
+            resource_block(each if isinstance(each, Mapping) else {}, self.name, self._save) for each in listed
+        )
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> tuple[tuple[str, ResultBlock], ...]:
+        """The messages that a prompt gives: who speaks, and what."""
+        answer = await self._ask("prompts/get", {"name": name, "arguments": dict(arguments)})
+        messages = answer.get("messages")
+        found: list[tuple[str, ResultBlock]] = []
+        for each in messages if isinstance(messages, list) else ():
+            match each:
+                case {"role": str(role), "content": content}:
+                    parts = content if isinstance(content, list) else [content]
+                    found += [(role, content_block(part, self.name, self._save)) for part in parts]
+        return tuple(found)
+
+    async def complete(self, reference: Mapping[str, Any], argument: str, begun: str) -> tuple[str, ...]:
+        """Values for an argument of a prompt, or a part of an address, that begin so; none if it does not know."""
+        if not self.welcome.offers("completions"):
+            return ()
+        params = {"ref": dict(reference), "argument": {"name": argument, "value": begun}}
+        answer = await self.peer.request("completion/complete", params, time_limit=self._limits.connect)
+        match answer:
+            case {"completion": {"values": list(values)}}:
+                return tuple(value for value in values[:100] if isinstance(value, str))
+            case _:
+                return ()
+
+    async def subscribe(self, uri: str) -> None:
+        """Be told when a resource changes, at a server before 2026-07-28 that can tell."""
+        if self.welcome.era == "legacy" and self.welcome.offers("resources", "subscribe"):
+            await self.peer.request("resources/subscribe", {"uri": uri}, time_limit=self._limits.connect)
+
+    def changes(self, resources: Sequence[str]) -> dict[str, Any]:
+        """What a server of 2026-07-28 can tell about changes, as its stream of changes is asked for it."""
+        wanted: dict[str, Any] = {
+            f"{kind}ListChanged": True for kind in PARSERS if self.welcome.offers(kind, "listChanged")
+        }
+        if resources and self.welcome.offers("resources", "subscribe"):
+            wanted["resourceSubscriptions"] = list(resources)
+        return wanted if self.welcome.era == "modern" else {}
+
+    async def listen(self, changes: Mapping[str, Any]) -> None:
+        """Take in what changes, until the stream ends or breaks off (McpError)."""
+        await self.peer.request("subscriptions/listen", {"notifications": changes}, time_limit=NO_LIMIT)
+
+    async def _ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Mapping[str, Any]:
+        """The result of a request, after all the rounds of input that it needs."""
+        pause, begun = FIRST_PAUSE, params
+        for _ in range(MAX_ROUNDS + 1):
+            answer = await self.peer.request(
+                method,
+                params,
+                time_limit=self._limits.call,
+                idle_limit=self._limits.idle,
+                on_progress=on_progress,
+                headers=headers,
+            )
+            if answer.get("resultType") != "input_required":
+                return answer
+            params = dict(begun)
+            requests = answer.get("inputRequests")
+            if isinstance(requests, Mapping) and requests:
+                params["inputResponses"] = await self._inputs(requests)
+            else:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LAST_PAUSE)
+            if isinstance(state := answer.get("requestState"), str):
+                params["requestState"] = state
+        raise McpError(f"The MCP server {self.name!r} asked for input more than {MAX_ROUNDS} times.")
+
+    async def _inputs(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        answers: dict[str, Any] = {}
+        for key, request in list(requests.items())[:MAX_ROUNDS]:
+            match request:
+                case {"method": str(method), **rest}:
+                    params = rest.get("params")
+                    answer = self._host.answer(self.name, method, params if isinstance(params, Mapping) else {})
+                case _:
+                    method, answer = "something that is not a request", None
+            if answer is None:
+                raise McpError(f"The MCP server {self.name!r} asks for {method[:100]!r}, which is not offered to it.")
+            answers[key] = await answer
+        return answers
 
     async def aclose(self) -> None:
         """Close the connection."""
-        await self._peer.aclose()
-
-
-async def connect(name: str, peer: Peer, *, time_limit: float = 30.0, call_time_limit: float = 600.0) -> Server:
-    """Initialize a connection and list tools and resources; raises McpError if it is no MCP server."""
-    hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "handrail", "version": "1"}}
-    answer = await peer.request("initialize", hello, time_limit=time_limit)
-    await peer.notify("notifications/initialized", {})
-    info = answer.get("serverInfo")
-    server = Server(name, peer, info if isinstance(info, Mapping) else {}, call_time_limit=call_time_limit)
-    capabilities = answer.get("capabilities")
-    if isinstance(capabilities, Mapping) and "tools" in capabilities:
-        server.tools = await _list(peer, "tools", parse_tool, time_limit)
-    if isinstance(capabilities, Mapping) and "resources" in capabilities:
-        with suppress(McpError):  # its tools can be used without them
-            server.resources = await _list(peer, "resources", parse_resource, time_limit)
-    return server
-
-
-async def _list(peer: Peer, kind: str, parse: Callable[[object], Found | None], time_limit: float) -> tuple[Found, ...]:
-    found: list[Found] = []
-    cursor: object = None
-    for _ in range(MAX_PAGES):
-        page = await peer.request(f"{kind}/list", {} if cursor is None else {"cursor": cursor}, time_limit=time_limit)
-        listed = page.get(kind)
-        found += [each for value in (listed if isinstance(listed, Sequence) else ()) if (each := parse(value))]
-        cursor = page.get("nextCursor")
-        if not cursor or len(found) > MAX_TOOLS:
-            return tuple(found[:MAX_TOOLS])
-    raise McpError(f"The list of {kind} has more than {MAX_PAGES} pages.")
-
-
-def parse_resource(value: object) -> McpResource | None:
-    """A resource of a server's list; None if it has no address."""
-    match value:
-        case {"uri": str(uri), **rest}:
-            texts = (rest.get(key) for key in ("name", "description", "mimeType"))
-            return McpResource(uri, *(text[:MAX_WORDS] if isinstance(text, str) else "" for text in texts))
-        case _:
-            return None
-
-
-def parse_tool(value: object) -> RemoteTool | None:
-    """A tool of a server's list; None if it has no name or no schema."""
-    match value:
-        case {"name": str(name), "inputSchema": Mapping() as schema, **rest}:
-            text, notes, meta = rest.get("description"), rest.get("annotations"), rest.get("_meta")
-            return RemoteTool(
-                name,
-                text if isinstance(text, str) else "",
-                schema,
-                notes if isinstance(notes, Mapping) else {},
-                meta if isinstance(meta, Mapping) else {},
-            )
-        case _:
-            return None
-
-
-def output_of(answer: Mapping[str, Any], server: str) -> Output:
-    """The output of a call, for the model and for programs."""
-    content = answer.get("content")
-    listed = content if isinstance(content, list) else ()
-    blocks = tuple(_block(each, server) for each in listed[:MAX_BLOCKS])
-    if len(listed) > MAX_BLOCKS:
-        blocks += (Text(f"[{len(listed) - MAX_BLOCKS:,} more parts are left out]"),)
-        content = listed[:MAX_BLOCKS]
-    structured = answer.get("structuredContent")
-    meta = answer.get("_meta")
-    data = {"content": content, **({"structuredContent": structured} if structured is not None else {})}
-    return Output(
-        blocks=blocks,
-        data=data,
-        mcp=McpMeta(meta if isinstance(meta, Mapping) else {}, structured if isinstance(structured, Mapping) else None),
-        is_error=answer.get("isError") is True,
-    )
-
-
-def _block(value: object, server: str) -> ResultBlock:
-    match value:
-        case {"type": "text", "text": str(text)}:
-            return Text(text)
-        case {"type": "image", "data": str(data), "mimeType": str(kind)}:
-            return _image(data, kind)
-        case {"type": "resource_link", "uri": str(uri), **rest}:
-            return Text(f"[{rest.get('name') or 'resource'}: {uri}]")
-        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
-            return Text(f"[resource of {server} at {uri}]\n{text}")
-        case {"type": str(kind)}:
-            return Text(f"[{kind} content, which cannot be shown here]")
-        case _:
-            return Text("[content that is not understood]")
-
-
-def _image(data: str, kind: str) -> ResultBlock:
-    if kind not in IMAGES:
-        return Text(f"[image of the type {kind[:100]!r}, which cannot be shown here]")
-    if len(data) > MAX_IMAGE:
-        return Text(f"[image of {len(data):,} characters in base64; at most {MAX_IMAGE:,} can be shown here]")
-    try:
-        begins = base64.b64decode(data, validate=True).startswith(IMAGES[kind])
-    except ValueError:
-        begins = False
-    return Image(data, kind) if begins else Text(f"[what is said to be {kind} and is not]")
+        await self.peer.aclose()

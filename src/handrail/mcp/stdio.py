@@ -6,11 +6,12 @@ import json
 import logging
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Self
 
 from handrail.errors import McpError
-from handrail.mcp.peer import NOTIFY_TIMEOUT, Message, OnProgress, result_of
+from handrail.mcp.messages import Message, shown_text
+from handrail.mcp.peer import Peer
 from handrail.processes.spawn import ProcessSpec, Running, start
 from handrail.records import record
 
@@ -22,6 +23,8 @@ MAX_UNREAD = 1024 * 1024
 STDERR_LINES = 20
 GRACE = 0.4
 """Seconds to wait for a server to exit, before SIGTERM and again before SIGKILL."""
+
+Release = Callable[[], None]
 
 
 @record
@@ -59,31 +62,34 @@ async def _reading(fd: int) -> tuple[asyncio.BaseTransport, asyncio.StreamReader
     return transport, reader
 
 
-class StdioPeer:
+class StdioWire:
     """
     A running server under a reaper, with its last lines of standard error.
 
     Everything that it started ends with it, also what left its process group: on `aclose`, and when we are killed.
     """
 
-    def __init__(self, name: str, running: Running, pipes: "Pipes") -> None:
-        self._name = name
+    def __init__(self, peer: Peer, running: Running, pipes: Pipes, release: Release) -> None:
+        self.pid = running.pid
+        self._peer = peer
         self._running = running
         self._pipes = pipes
-        self._number = 0
-        self._pending: dict[int, asyncio.Future[Message]] = {}
-        self._progress: dict[int, OnProgress] = {}
+        self._release = release
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._collect_stderr())]
-        self._closed = ""
+        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
-    async def start(cls, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Self:
-        """Start a server; raises McpError if it cannot be started."""
+    async def start(cls, peer: Peer, spec: ProcessSpec, release: Release = lambda: None) -> Self:
+        """
+        Start a server and attach it to the peer; raises McpError if it cannot be started.
+
+        `release` is called when it and everything that it started has ended.
+        """
         try:
             pipes, theirs = await open_pipes()
             try:
-                running = await start(ProcessSpec(argv, cwd, env, grace=GRACE), *theirs)
+                running = await start(spec, *theirs)
             except BaseException:
                 pipes.close()
                 raise
@@ -92,43 +98,39 @@ class StdioPeer:
                     os.close(fd)
         except (OSError, ValueError) as error:
             raise McpError(
-                f"The MCP server {name!r} cannot be started ({argv[0]!r}): {error}. Check its command."
+                f"The MCP server {peer.name!r} cannot be started ({spec.argv[0]!r}): {error}. Check its command."
             ) from error
-        return cls(name, running, pipes)
+        wire = cls(peer, running, pipes, release)
+        peer.attach(wire)
+        return wire
 
-    async def request(
-        self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
-    ) -> Mapping[str, Any]:
-        self._number += 1
-        number = self._number
-        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._pending[number] = answer
-        if on_progress is not None:
-            self._progress[number] = on_progress
-            params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": number}}
+    async def send(self, message: Message, headers: Mapping[str, str]) -> None:
+        stdin = self._pipes.stdin
         try:
-            async with asyncio.timeout(time_limit):  # also for a server that reads nothing
-                await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)})
-                return result_of(await answer, method)
-        except TimeoutError as error:
-            self._cancel(number, "it took too long")
-            raise McpError(f"The MCP server {self._name!r} did not answer {method} in {time_limit:g} s.") from error
-        except asyncio.CancelledError:
-            self._cancel(number, "it is no longer needed")
-            raise
-        finally:
-            self._pending.pop(number, None)
-            self._progress.pop(number, None)
+            stdin.write(_line(message))
+            if stdin.transport.get_write_buffer_size():
+                await stdin.drain()
+        except (OSError, ConnectionError) as error:
+            await asyncio.wait(self._tasks, timeout=GRACE)  # they learn how it ended
+            self._end("it has ended")
+            raise McpError(
+                f"The MCP server {self._peer.name!r} cannot be asked: {self._peer.ended.result()}"
+            ) from error
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        try:
-            async with asyncio.timeout(NOTIFY_TIMEOUT):
-                await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params)})
-        except TimeoutError as error:
-            raise McpError(f"The MCP server {self._name!r} did not take {method} in {NOTIFY_TIMEOUT:g} s.") from error
+    def post(self, message: Message) -> None:
+        stdin = self._pipes.stdin
+        if not stdin.is_closing() and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
+            stdin.write(_line(message))
+
+    def open_stream(self) -> None:
+        """It is open."""
 
     async def aclose(self) -> None:
-        self._end("it was closed")
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self._pipes.stdin.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._running.wait(), GRACE)
@@ -137,76 +139,37 @@ class StdioPeer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._pipes.close()
-
-    def _cancel(self, number: int, reason: str) -> None:
-        params = {"requestId": number, "reason": reason}
-        self._post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
-
-    def _post(self, message: Message) -> None:
-        """Send an optional message, unless the server has left too much unread."""
-        stdin = self._pipes.stdin
-        if not self._closed and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
-            stdin.write(_line(message))
-
-    async def _send(self, message: Message) -> None:
-        if self._closed:
-            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._closed}.")
-        try:
-            self._pipes.stdin.write(_line(message))
-            await self._pipes.stdin.drain()
-        except (OSError, ConnectionError) as error:
-            await asyncio.wait(self._tasks, timeout=GRACE)  # they learn how it ended
-            self._end("it has ended")
-            text = f"The MCP server {self._name!r} cannot be asked: {self._closed}.{self._last_output()}"
-            raise McpError(text) from error
+        self._release()
 
     async def _read(self) -> None:
         try:
             while line := await self._pipes.stdout.readline():
-                self._handle_line(line)
+                self._take_line(line)
         except ValueError:
             self._end(f"it sent a line of more than {MAX_LINE:,} bytes")
         except Exception:
-            log.exception("a message of the MCP server %r could not be handled", self._name)
+            log.exception("a message of the MCP server %r could not be handled", self._peer.name)
             self._end("it sent a message that could not be handled")
         end = await self._running.wait()
+        await asyncio.wait(self._tasks[1:], timeout=GRACE)  # what it said last
         self._end(f"it ended with exit code {end.code}")
 
-    def _handle_line(self, line: bytes) -> None:
+    def _take_line(self, line: bytes) -> None:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
             if line.strip():
-                log.warning("the MCP server %r wrote a line that is not a message: %.200r", self._name, line)
+                log.warning("the MCP server %r wrote a line that is not a message: %.200r", self._peer.name, line)
             return
-        match message:
-            case {"id": int() | str() as number, "method": str()}:
-                error = {"code": -32601, "message": "handrail does not answer requests from servers yet"}
-                self._post({"jsonrpc": "2.0", "id": number, "error": error})
-            case {"id": int(number)}:
-                answer = self._pending.get(number)
-                if answer is not None and not answer.done():
-                    answer.set_result(message)
-            case {"method": "notifications/progress", "params": {"progressToken": int(number)} as progress}:
-                if number in self._progress:
-                    self._progress[number](progress)
-            case _:
-                pass  # other notifications are not used yet
+        self._peer.receive(message)
 
     async def _collect_stderr(self) -> None:
         while piece := await self._pipes.stderr.read(65_536):
             self._stderr.extend(piece.decode("utf-8", "replace").splitlines()[-STDERR_LINES:])
 
     def _end(self, why: str) -> None:
-        self._closed = self._closed or why
-        for answer in self._pending.values():
-            if not answer.done():
-                text = f"The MCP server {self._name!r} cannot be asked: {self._closed}.{self._last_output()}"
-                answer.set_exception(McpError(text))
-                answer.exception()  # a request that fails while it is being sent never looks at its answer
-
-    def _last_output(self) -> str:
-        return f" Its last output: {' / '.join(self._stderr)[-500:]}" if self._stderr else ""
+        last = shown_text(" / ".join(self._stderr)[-500:])
+        self._peer.end(f"{why}. Its last output: {last}" if last else why)
 
 
 def _line(message: Message) -> bytes:

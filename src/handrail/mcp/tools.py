@@ -3,15 +3,18 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from typing import Any, TypeGuard
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeGuard
 
 import jsonschema_rs
 
 from handrail.conversation.blocks import Json
 from handrail.errors import McpError, ToolDefinitionError, ToolError
-from handrail.mcp.peer import clean_text
-from handrail.mcp.server import RemoteTool, Server, output_of
+from handrail.mcp.content import output_of
+from handrail.mcp.messages import shown_text
+from handrail.mcp.offers import RemoteTool
+from handrail.mcp.parameter_headers import parameter_headers
+from handrail.mcp.peer import OnProgress
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.mcp_names import normalise, server_name
 from handrail.tools.output import Output
@@ -21,20 +24,35 @@ from handrail.tools.tool import McpInfo, PromptView
 MAX_DESCRIPTION = 2048
 DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
 MAX_NAME = 64
+MAX_TITLE = 100
 MAX_NEWS = 1_000
 MAX_RESULT = 500_000
 RESULT_CHARS = 100_000
 
 
+class ToolCaller(Protocol):
+    """Calls the tools of one server."""
+
+    @property
+    def name(self) -> str:
+        """The name of the server in its configuration."""
+        ...
+
+    async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
+        """Call a tool; raises McpError."""
+        ...
+
+
 class McpTool(RawTool):
     """One tool of one server."""
 
-    def __init__(self, server: Server, remote: RemoteTool) -> None:
+    def __init__(self, server: ToolCaller, remote: RemoteTool) -> None:
         schema = remote.schema if remote.schema.get("type") else {**remote.schema, "type": "object"}
         super().__init__(tool_name(server.name, remote.name), schema)
         self.mcp = McpInfo(server.name, remote.name)
+        self.remote = remote
         self._server = server
-        self._description = remote.description[:MAX_DESCRIPTION]
+        self._description = shown_text(remote.description)[:MAX_DESCRIPTION]
         self._notes = remote.annotations
         self.always_load = remote.meta.get("anthropic/alwaysLoad") is True
         self.requires_user_interaction = remote.meta.get("anthropic/requiresUserInteraction") is True
@@ -47,8 +65,8 @@ class McpTool(RawTool):
         return self._description
 
     def display_name(self, args: Json | None = None) -> str:
-        title = self._notes.get("title")
-        return title if isinstance(title, str) and title else self.name
+        title = self.remote.title or self._notes.get("title")
+        return shown_text(title)[:MAX_TITLE] if isinstance(title, str) and title else self.name
 
     def is_read_only(self, args: Json) -> bool:
         return self._notes.get("readOnlyHint") is True
@@ -86,7 +104,7 @@ def progress_of(notification: Mapping[str, Any]) -> Progress:
         share = float(done) / float(total) if _number(done) and _number(total) and total > 0 else None
     except OverflowError:
         share = None
-    return Progress(clean_text(text)[:MAX_NEWS] if isinstance(text, str) else "", share)
+    return Progress(shown_text(text)[:MAX_NEWS] if isinstance(text, str) else "", share)
 
 
 def _number(value: object) -> TypeGuard[int | float]:
@@ -102,31 +120,43 @@ def tool_name(server: str, tool: str) -> str:
     return f"{name[: MAX_NAME - 9]}_{digest}"
 
 
-def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
-    """The tools of a server that can be offered, and what is wrong with the others."""
+def tools_of(
+    server: ToolCaller, listed: Iterable[RemoteTool], known: Sequence[McpTool] = ()
+) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
+    """The tools of a server that can be offered, and what is wrong with the others; `known` ones stay if unchanged."""
+    before = {tool.name: tool for tool in known}
     tools: list[McpTool] = []
     problems: list[str] = []
-    for name, remotes in by_name(server).items():
-        try:
-            tool = McpTool(server, remotes[0])
-        except ToolDefinitionError as error:
-            problems.append(str(error))
-            continue
+    for name, remotes in by_name(server.name, listed).items():
         if len(remotes) > 1:  # what is allowed for the one would be allowed for the other
             called = ", ".join(repr(remote.name) for remote in remotes)
             problems.append(f"{len(remotes)} of its tools would have the name {name!r} ({called}), so none is offered.")
-        elif is_schema(tool.schema_json):
-            tools.append(tool)
+        elif name in before and before[name].remote == remotes[0]:
+            tools.append(before[name])
         else:
-            problems.append(f"The input schema of {tool.name!r} is not a JSON Schema.")
+            try:
+                tools.append(_tool(server, remotes[0]))
+            except (ToolDefinitionError, ValueError) as error:
+                problems.append(str(error))
     return tuple(tools), tuple(problems)
 
 
-def by_name(server: Server) -> dict[str, list[RemoteTool]]:
+def _tool(server: ToolCaller, remote: RemoteTool) -> McpTool:
+    tool = McpTool(server, remote)
+    if not is_schema(tool.schema_json):
+        raise ToolDefinitionError(f"The input schema of {tool.name!r} is not a JSON Schema.")
+    try:
+        parameter_headers(remote.schema)
+    except ValueError as error:
+        raise ToolDefinitionError(f"The input schema of {tool.name!r} cannot be used: {error}.") from error
+    return tool
+
+
+def by_name(server: str, listed: Iterable[RemoteTool]) -> dict[str, list[RemoteTool]]:
     """The tools of a server by the names that models would see."""
     found: dict[str, list[RemoteTool]] = {}
-    for remote in server.tools:
-        found.setdefault(tool_name(server.name, remote.name), []).append(remote)
+    for remote in listed:
+        found.setdefault(tool_name(server, remote.name), []).append(remote)
     return found
 
 

@@ -165,7 +165,7 @@ TABLE = (
         "https://opencode.ai/docs/config/"),
 )  # fmt: skip
 
-NOT_PROTECTED = ((".claude", "worktrees"),)
+NOT_PROTECTED = ((".claude", "worktrees"), (".handrail", "worktrees"))
 """Folders that are judged by what is in them."""
 
 

@@ -1,12 +1,13 @@
 """What an agent's tools keep running: the model hears of tasks, and all ends with it. Nothing is loaded for nothing."""
 
+import asyncio
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
-from handrail.conversation.blocks import Json
-from handrail.conversation.messages import Attachment
+from handrail.conversation.blocks import Json, Text
+from handrail.conversation.messages import Attachment, UserMessage
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.records import record
@@ -19,16 +20,48 @@ else:
 TASKS = "handrail.builtin.support.background_tasks"
 REPL = "handrail.builtin.repl.interpreter"
 FOREVER = 1e8
-KINDS = {"local_bash": "shell"}
+KINDS = {"local_bash": "shell", "local_agent": "subagent"}
+AGENTS = ("local_agent",)
 MAX_SHOWN = 1_000
 
 
-def task_attachments(services: Callable[[], ToolServices], *, resumed: bool = False) -> Iterable[Attachment]:
-    """What background tasks have to tell the model, also those of a session that is `resumed`."""
+def task_attachments(
+    services: Callable[[], ToolServices], is_heard_by: Callable[[str], bool], *, resumed: bool = False
+) -> Iterable[Attachment]:
+    """What background tasks have to tell an agent that hears of some owners; `resumed`: also those of before."""
     tasks = _loaded_module(TASKS)
     if tasks is None and resumed and (services().state / "tasks").is_dir():
         tasks = background_tasks
-    return tasks.tasks_of(services()).attachments() if tasks else ()
+    return tasks.tasks_of(services()).attachments(is_heard_by) if tasks else ()
+
+
+async def next_notification(
+    services: Callable[[], ToolServices], is_heard_by: Callable[[str], bool], *, kinds: Collection[str] = ()
+) -> UserMessage | None:
+    """
+    A message that says which background task has ended, as soon as one has; None if none of these kinds runs.
+
+    Without `kinds` all are waited for.
+    """
+    if (tasks := _loaded_module(TASKS)) is None:
+        return None
+    known = tasks.tasks_of(services())
+    while True:
+        mine = [task for task in known.all() if is_heard_by(task.owner)]
+        wanted = [task for task in mine if not kinds or task.kind in kinds]
+        if any(task.status != "running" and not task.told for task in wanted):
+            text = "\n".join(block.text for each in known.attachments(is_heard_by) for block in each.content)
+            return UserMessage((Text(f"<task-notification>\n{text}\n</task-notification>"),))
+        running = [task for task in wanted if task.status == "running"]
+        if not running:
+            return None
+        waiting = [asyncio.ensure_future(task.wait(FOREVER)) for task in running]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def end_tasks(services: Callable[[], ToolServices]) -> None:
@@ -48,6 +81,9 @@ class TaskFacts:
     description: str
     status: str
     output: str
+    call: str = ""
+    subtype: str = ""
+    prompt: str = ""
 
 
 def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]:
@@ -93,7 +129,9 @@ async def task_over(services: Callable[[], ToolServices], task_id: str) -> TaskF
 
 
 def _facts(task: Any) -> TaskFacts:
-    return TaskFacts(task.id, task.kind, task.description or task.text[:200], task.status, str(task.output))
+    shown = task.description or task.text[:200]
+    prompt = task.text if task.kind in AGENTS else ""
+    return TaskFacts(task.id, task.kind, shown, task.status, str(task.output), task.call, task.subtype, prompt)
 
 
 def _loaded_module(name: str) -> Any:

@@ -7,7 +7,7 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from handrail.agents.definitions import AgentDefinition
 from handrail.builtin.services import ToolServices
-from handrail.config.execution import features_of, result_limits, scheduling_of
+from handrail.config.execution import agent_settings, features_of, result_limits, scheduling_of
 from handrail.conversation.redact import Redactor
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Gate, Rails
@@ -29,6 +29,8 @@ from handrail.loop.prompt import system_parts, system_prompt
 from handrail.providers.choose import ModelOptions
 from handrail.providers.model_aliases import alias_note
 from handrail.records import record
+from handrail.session.agent_definitions import find_agents, is_trusted_agent
+from handrail.session.agent_records import AgentRecords
 from handrail.session.caller_names import caller_names
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
@@ -52,7 +54,7 @@ from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
-from handrail.session.subagents import Subagents, find_agents, is_trusted_agent
+from handrail.session.subagents import AgentHost, Subagents
 from handrail.session.tools import deferral_of, unwanted_tools
 from handrail.session.transcript import mirror_folder, open_transcript
 from handrail.tools.context import RunOptions
@@ -67,12 +69,13 @@ if TYPE_CHECKING:
     from handrail.extensions import commands as command_files
     from handrail.extensions import unsupported
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, structured_output, with_agent
+    from handrail.session import mcp_servers, server_parts, server_setup, structured_output, with_agent
     from handrail.session import services as session_services
 else:
     command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
-    mcp_servers = lazy("handrail.session.mcp_servers")
+    server_parts = lazy("handrail.session.server_parts")
+    server_setup = lazy("handrail.session.server_setup")
     session_services = lazy("handrail.session.services")
     structured_output = lazy("handrail.session.structured_output")
     unsupported = lazy("handrail.extensions.unsupported")
@@ -177,12 +180,19 @@ def _open_parts(base: Foundation) -> Session:
         )
 
     def open_beside(agent_id: str) -> OpenTranscript | None:
-        return base.store.create_subagent(transcript.path, agent_id, str(spec.cwd)) if transcript else None
+        return base.store.open_subagent(transcript.path, agent_id, str(spec.cwd)) if transcript else None
+
+    def agent_context(folder: Path) -> SessionContext:
+        return SessionContext(folder, env, sources, hooks, excludes=excludes, asks_git=False)
 
     automatic = (
         loaded.settings.get("autoCompactEnabled") is not False if spec.auto_compact is None else spec.auto_compact
     )
-    servers = _open_servers(spec, host, settings)
+
+    def server_doors() -> "server_parts.SessionDoors":
+        return server_parts.SessionDoors(hooks, results.folder, own_services, lambda: conversation.state.context)
+
+    servers = _open_servers(spec, host, settings, server_doors)
     parts = SharedParts(
         settings=settings,
         model=model,
@@ -197,15 +207,21 @@ def _open_parts(base: Foundation) -> Session:
         can_ask=host.handler is not None or host.can_use_tool is not None,
     )
     chain = new_chain(session_id)
-    deferral = spec.tools.deferral or deferral_of(env, Deferral("auto" if spec.tools.custom else "on"))
+    deferral = spec.tools.deferral or _deferral(spec, settings, facts.window(model.chosen.name))
     agents = Subagents(
         cache(partial(_find_agents, base)),
         parts,
-        own_services,
-        chain,
-        deferral=deferral,
-        mcp_tools=lambda: servers.tools if servers else (),
-        open_transcript=open_beside,
+        AgentHost(
+            settings=lambda: agent_settings(settings.loaded.settings),
+            services=own_services,
+            chain=chain,
+            deferral=deferral,
+            records=AgentRecords(transcript.path.with_suffix("") / "subagents" if transcript else None),
+            open_transcript=open_beside,
+            mcp_tools=lambda: servers.offered if servers else (),
+            tells_ends=host.tells_ends,
+            context=agent_context if spec.prompt.context else None,
+        ),
     )
     unwanted = unwanted_tools(spec.tools.builtin)
     # the validator costs start-up time that only its users pay
@@ -303,16 +319,25 @@ def _open_services(
     return replace(services, env={**services.env, "CLAUDE_ENV_FILE": str(file)})
 
 
-def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSettings) -> "mcp_servers.Servers | None":
+def _open_servers(
+    spec: SessionSpec,
+    host: SessionHost,
+    settings: SessionSettings,
+    doors: "Callable[[], server_parts.SessionDoors]",
+) -> "mcp_servers.Servers | None":
+    found = settings.loaded.settings
     given = spec.tools.mcp_servers if spec.flags.flags_widen else {}
-    others = {} if spec.tools.strict_mcp else settings.loaded.settings.servers
+    others = {} if spec.tools.strict_mcp else found.servers
+    if any(each.scope == "policy" for each in found.written_servers):  # then there are no others
+        given, others = {}, found.servers
     if not given and not others:
         return None
-    refused = mcp_servers.refused_by(settings)
-    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, refused)
-    servers.add(given, "dynamic")
-    servers.add(others, "project")
-    return servers
+    return server_setup.open_servers(spec, host, settings, doors(), given=given, others=others)
+
+
+def _deferral(spec: SessionSpec, settings: SessionSettings, window: int) -> Deferral:
+    otherwise = Deferral("auto" if spec.tools.custom else "on")
+    return deferral_of(settings.loaded.env, otherwise, settings.loaded.settings, window)
 
 
 def _find_agents(base: Foundation) -> Mapping[str, AgentDefinition]:

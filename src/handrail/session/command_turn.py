@@ -6,7 +6,7 @@ Nothing of a project's command runs or allows anything before its folder is trus
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,7 +196,8 @@ async def read_files(
     paths: Sequence[str], conversation: Conversation, home: str, signal: AbortSignal
 ) -> tuple[list[Attachment], list[str]]:
     """What the files and folders of these names hold, for the model, and what a person should know about them."""
-    reads = list(_reads(paths, conversation.state.context.cwd, home))
+    context = conversation.state.context
+    reads = list(_reads(paths, context.cwd, home, context.options.mcp_servers()))
     names = {use.id: path for path, use in reads}
     notes: list[Attachment] = []
     warnings = [f"@{path} is left out: a prompt brings {MAX_FILES} files at most" for path, _ in reads[MAX_FILES:]]
@@ -216,9 +217,13 @@ async def read_files(
     return notes, warnings
 
 
-def _reads(paths: Iterable[str], cwd: Path, home: str) -> Iterator[tuple[str, ToolUse]]:
+def _reads(paths: Iterable[str], cwd: Path, home: str, servers: Container[str]) -> Iterator[tuple[str, ToolUse]]:
     """Each path with the call that shows what it names; an at sign before a word that is no file is just a word."""
     for path in paths:
+        server, colon, uri = path.partition(":")
+        if colon and server in servers:
+            yield path, new_call("ReadMcpResourceTool", {"server": server, "uri": uri})
+            continue
         full = str(Path(cwd, home + path[1:] if path.startswith("~/") else path))
         if os.path.isdir(full):  # noqa: PTH112  # no error for a name that is too long
             yield path, new_call("Glob", {"path": full})

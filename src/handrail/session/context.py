@@ -34,10 +34,11 @@ class SessionContext:
         hooks: "Hooks",
         *,
         excludes: Iterable[str] = (),
+        asks_git: bool = True,
     ) -> None:
         self._cwd = cwd
         self._hooks = hooks
-        self._probe = GitProbe(cwd, env)
+        self._probe = GitProbe(cwd, env, asks=asks_git)
         found = places(cwd, env)
         self._places = found if "user" in sources else replace(found, user=())
         self._switches = Switches(excludes=tuple(excludes), project="project" in sources)

@@ -46,7 +46,7 @@ STATUS = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=norma
 class GitProbe:
     """`git status` of a folder, started at once if that is safe. It ends with `close`, or by itself."""
 
-    def __init__(self, cwd: Path, env: Mapping[str, str], patience: float = PATIENCE) -> None:
+    def __init__(self, cwd: Path, env: Mapping[str, str], patience: float = PATIENCE, *, asks: bool = True) -> None:
         self._root = repository_of(cwd)
         self._patience = patience
         self._deadline = time.monotonic() + MAX_SECONDS
@@ -58,6 +58,9 @@ class GitProbe:
             return
         folder = git_folder(self._root)
         self._facts = GitFacts(branch_of(folder) if folder else "")
+        if not asks:
+            self._end_with("see git status")
+            return
         program = _git_program(env, self._root)
         if folder is None:
             self._end_with(".git leads nowhere")

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from os.path import realpath
 from pathlib import Path
 
+from handrail.config.execution import agent_settings
 from handrail.conversation.redact import Redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.classifier import Classifier
@@ -40,6 +41,7 @@ def open_gate(
         hooks=hooks,
         classifier=classifier,
         conditions=conditions_left_to_tools,
+        agent_patience=agent_settings(loaded.settings).question_seconds,
         audit=Audit(state_folder(loaded.env) / "audit", redactor, session=session_id) if keep_audit else None,
         # where flags can allow nothing, no refusal names one
         finds_remedies=settings.flags.flags_widen and not loaded.managed_rules_only and not loaded.settings.doubtful,

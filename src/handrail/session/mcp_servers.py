@@ -8,29 +8,32 @@ The first request waits a few seconds for them. The tools of a server that needs
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from handrail.config.server_lists import refusal_reason
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import ResultBlock, Text
 from handrail.errors import HandrailError, McpError
-from handrail.mcp.environment import basic_environment
-from handrail.mcp.peer import ExchangePeer, Message, Peer
-from handrail.mcp.server import Server, connect
-from handrail.mcp.stdio import StdioPeer
-from handrail.mcp.tools import McpTool, tools_of
+from handrail.mcp.config import ServerConfig, expand_variables, resolve_server, seconds
+from handrail.mcp.connection import ConnectionEvents, ServerConnection
+from handrail.mcp.imitation import server_problem
+from handrail.mcp.messages import Message
+from handrail.mcp.open_peer import NO_PARTS, ServerParts
+from handrail.mcp.resource_tools import resource_tools
+from handrail.mcp.tools import McpTool
 from handrail.session.session_settings import SessionSettings
 from handrail.tools.context import McpResource
 from handrail.tools.mcp_names import server_name
+from handrail.tools.pool import AnyTool
 
-VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
-START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
 SERVERS_FORM = '{"mcpServers": {"name": {"command": "program"}}}'
 FIRST_WAIT = 2.0
 """Seconds that the first request waits for servers; `HANDRAIL_MCP_WAIT_MS` changes them."""
+ALWAYS_LOAD_WAIT = 5.0
+"""Seconds that it waits for a server whose entry says `alwaysLoad`."""
 
 Carry = Callable[[str, Message], Awaitable[Message]]
 """Brings a message to a server of that name in the program that drives us, and its answer back."""
@@ -38,12 +41,16 @@ Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
 """Why a server of that name may not be used, by its configuration as written and as used; empty if it may."""
 
 OnLate = Callable[[Sequence[str]], None]
-"""Gets what a person should know of a server that was not waited for, once it is connected or has failed."""
+"""Gets what a person should know of servers that have changed since they were waited for; their tools may have too."""
+
+
+async def _no_question() -> None:
+    """There is no one to ask."""
 
 
 def first_wait(env: Mapping[str, str]) -> float:
     """How many seconds the first request waits for servers; 0 = not at all."""
-    return 0.0 if env.get("HANDRAIL_MCP_WAIT_MS") == "0" else _seconds(env.get("HANDRAIL_MCP_WAIT_MS"), FIRST_WAIT)
+    return 0.0 if env.get("HANDRAIL_MCP_WAIT_MS") == "0" else seconds(env.get("HANDRAIL_MCP_WAIT_MS"), FIRST_WAIT)
 
 
 def refused_by(settings: SessionSettings) -> Refuses:
@@ -51,28 +58,37 @@ def refused_by(settings: SessionSettings) -> Refuses:
     return lambda name, forms: refusal_reason(settings.loaded.settings, name, forms)
 
 
-class Connection:
-    """One configured server and how it stands."""
+class ConfiguredServer:
+    """One server of the configuration: where it is written, and its connection."""
 
-    def __init__(self, name: str, config: Mapping[str, Any], scope: str) -> None:
+    def __init__(self, name: str, entry: Mapping[str, Any], scope: str) -> None:
         self.name = name
-        self.config = config
+        self.entry = entry
         self.scope = scope
-        self.status = "pending"
-        self.error = ""
-        self.server: Server | None = None
-        self.tools: tuple[McpTool, ...] = ()
-        self.problems: tuple[str, ...] = ()
-        self.connecting: asyncio.Task[None] | None = None
+        self.connection: ServerConnection
+        self.said = "pending"
+        """The status that a person knows of."""
+        self.is_awaited = False
+
+    @property
+    def status(self) -> str:
+        """How it stands, in a word."""
+        return self.connection.status
 
     def notes(self) -> list[str]:
         """What a person should know about it."""
-        failed = [f"the MCP server {self.name!r} is not used: {self.error}"] if self.error else []
-        return failed + [f"a tool of the MCP server {self.name!r} is left out: {why}" for why in self.problems]
+        link = self.connection
+        self.said = link.status
+        failed = [f"the MCP server {self.name!r} is not used: {link.error}"] if link.error else []
+        return failed + [f"a tool of the MCP server {self.name!r} is left out: {why}" for why in link.problems]
 
 
 class Servers:
-    """The servers of one session; `carry` reaches those in this program, one that `refuses` names is never started."""
+    """
+    The servers of one session. One that `refuses` names is never started.
+
+    `carry` reaches those in the program that drives us, `parts` is what all of them share.
+    """
 
     def __init__(
         self,
@@ -80,210 +96,213 @@ class Servers:
         cwd: Path,
         carry: Carry | None = None,
         refuses: Refuses = lambda _name, _forms: "",
+        parts: ServerParts = NO_PARTS,
     ) -> None:
         self._env = env
         self._cwd = str(cwd)
-        self._carry = carry
         self._refuses = refuses
-        self._connections: dict[str, Connection] = {}
+        self._parts = replace(parts, env=env, carry=carry)
+        self._servers: dict[str, ConfiguredServer] = {}
+        self._resource_tools = resource_tools(self)
+        self._on_late: OnLate = lambda _notes: None
+        self.confirm: Callable[[], Awaitable[None]] = _no_question
+        """Asks a person about tools that are not as they were approved, once the servers are connected."""
+        self.on_update: Callable[[str, str], None] = lambda _server, _uri: None
+        """Gets the server and the address of a resource that was read and has changed since."""
 
     def add(self, servers: Mapping[str, Any], scope: str) -> None:
         """Configure servers; one of the same name that is there already stays."""
-        for name, config in servers.items():
-            if isinstance(config, Mapping):
-                self._connections.setdefault(name, Connection(name, config, scope))
+        for name, entry in servers.items():
+            if isinstance(entry, Mapping) and name not in self._servers:
+                each = ConfiguredServer(name, entry, scope)
+                events = ConnectionEvents(partial(self._take_change, each), self._take_update)
+                each.connection = ServerConnection(name, partial(self._resolve, each), self._parts, events)
+                self._servers[name] = each
 
     def __bool__(self) -> bool:
-        return bool(self._connections)
+        return bool(self._servers)
 
     @property
     def tools(self) -> tuple[McpTool, ...]:
-        """The tools of all servers that can be used now."""
-        return tuple(tool for each in self._connections.values() if each.status == "connected" for tool in each.tools)
+        """The tools of all servers. Those of a lost one stay, so that requests do not change."""
+        found: dict[str, McpTool] = {}
+        for each in self._servers.values():
+            for tool in each.connection.tools:
+                found.setdefault(tool.name, tool)
+        return tuple(found.values())
+
+    @property
+    def offered(self) -> tuple[AnyTool, ...]:
+        """The tools of all servers, and those for their resources if there are any."""
+        return (*self.tools, *self._resource_tools())
+
+    async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:
+        """The contents of a resource; McpError if it cannot be had."""
+        if server not in self._servers:
+            raise McpError(f"There is no MCP server {server!r}. There are: {', '.join(self._servers) or 'none'}.")
+        return await self._servers[server].connection.read(uri)
 
     def status(self) -> list[dict[str, Any]]:
         """How each server stands, in the form that programs ask for."""
-        return [_status(each) for each in self._connections.values()]
+        return [_status(each) for each in self._servers.values()]
 
     def by_status(self) -> dict[str, str]:
         """How each server stands, in a word."""
-        return {each.name: each.status for each in self._connections.values()}
+        return {each.name: each.status for each in self._servers.values()}
 
     def resources(self) -> dict[str, tuple[McpResource, ...]]:
         """What the connected servers offer to read."""
-        return {each.name: each.server.resources for each in self._connections.values() if each.server}
+        links = [each.connection for each in self._servers.values()]
+        return {link.name: link.server.resources for link in links if link.server}
+
+    def connections(self) -> tuple[ServerConnection, ...]:
+        """The connections of all servers, in the order of the configuration."""
+        return tuple(each.connection for each in self._servers.values())
+
+    def find(self, name: str) -> ServerConnection:
+        """The connection of a server; HandrailError if there is no such server."""
+        return self._find(name).connection
 
     async def connect(self, wait: float | None = None, on_late: OnLate = lambda _notes: None) -> tuple[str, ...]:
         """
-        Connect all that are not yet, and return what a person should know about them.
+        Connect all that are not yet, side by side, and return what a person should know about them.
 
-        After `wait` seconds (None = no limit) the rest goes on in the background, and `on_late` is told of each.
+        After `wait` seconds (None = no limit) the rest goes on in the background, and `on_late` is told of each, and of
+        every later change.
         """
-        waiting = [each for each in self._connections.values() if each.status == "pending" or each.connecting]
+        self._on_late = on_late
+        waiting = [each for each in self._servers.values() if each.status == "pending"]
         for each in waiting:
-            each.connecting = each.connecting or asyncio.create_task(self._connect(each))
-        tasks = {each.name: each.connecting for each in waiting if each.connecting}
-        if tasks:
-            await asyncio.wait(tasks.values(), timeout=wait)
+            each.is_awaited = True
+            each.connection.start()
+        try:
+            await self._settle(waiting, wait)
+        finally:
+            for each in waiting:
+                each.is_awaited = False
         notes: list[str] = []
         for each in waiting:
-            task = tasks[each.name]
-            if task.done():
-                each.connecting = None
-                task.result()
-                notes += each.notes()
+            if each.connection.is_settled:
+                notes += each.notes() + self._doubles(each)
             else:
                 notes.append(
                     f"the MCP server {each.name!r} has not answered after {wait or 0:g} s, so the work begins without "
                     "its tools; they are added when it answers."
                 )
-                task.add_done_callback(partial(self._finish_late, each, on_late))
         return tuple(notes)
 
-    @staticmethod
-    def _finish_late(connection: Connection, on_late: OnLate, task: "asyncio.Task[None]") -> None:
-        if task.cancelled():
+    async def _settle(self, waiting: Sequence[ConfiguredServer], wait: float | None) -> None:
+        first = {asyncio.ensure_future(each.connection.settled()): each for each in waiting}
+        if not first:
             return
-        connection.connecting = None
-        if error := task.exception():
-            connection.status, connection.error = "failed", repr(error)
-        count = len(connection.tools)
-        came = [f"the MCP server {connection.name!r} has answered: {count} tool{'s' * (count != 1)} from now on."]
-        on_late((*([] if connection.error else came), *connection.notes()))
+        await asyncio.wait(first, timeout=wait)
+        needed = [task for task, each in first.items() if not task.done() and each.entry.get("alwaysLoad") is True]
+        if needed and wait is not None:
+            await asyncio.wait(needed, timeout=max(0.0, ALWAYS_LOAD_WAIT - wait))
+        for task in first:
+            task.cancel()
+
+    def _take_change(self, each: ConfiguredServer) -> None:
+        """A server that was waited for, or was late, has changed: its status, or what it offers."""
+        link, notes = each.connection, []
+        if each.is_awaited:
+            return
+        if link.status != each.said:
+            count = len(link.tools)
+            if link.status == "connected":
+                notes = [f"the MCP server {each.name!r} has answered: {count} tool{'s' * (count != 1)} from now on."]
+            notes += each.notes() + self._doubles(each)
+        self._on_late(tuple(notes))
+
+    def _take_update(self, server: str, uri: str) -> None:
+        self.on_update(server, uri)
+
+    def _doubles(self, each: ConfiguredServer) -> list[str]:
+        chosen = self.tools
+        return [
+            f"a tool of the MCP server {each.name!r} is left out: another server has a tool of the name {tool.name!r}."
+            for tool in each.connection.tools
+            if tool not in chosen
+        ]
 
     async def look_again(self) -> tuple[str, ...]:
         """Let go of those that the settings refuse by now; what a person should know about it."""
         notes = []
-        for each in self._connections.values():
+        for each in self._servers.values():
             if each.status == "connected" and (why := self._refuses(each.name, self._forms(each))):
-                await self._let_go(each)
-                each.status, each.error = "failed", f"{why}."
-                notes.append(f"the MCP server {each.name!r} is not used any more: {each.error}")
+                await each.connection.aclose()
+                each.connection.forget("failed", f"{why}.")
+                each.said = "failed"
+                notes.append(f"the MCP server {each.name!r} is not used any more: {why}.")
         return tuple(notes)
 
     async def reconnect(self, name: str) -> None:
         """End a connection and make it anew; HandrailError if there is no such server, or it cannot be reached."""
-        connection = self._find(name)
-        await self._let_go(connection)
-        connection.status = "pending"
-        await self._connect(connection)
-        if connection.error:
-            raise HandrailError(connection.error)
+        each = self._find(name)
+        await each.connection.aclose()
+        await self._settle_now(each)
+        if each.connection.error:
+            raise HandrailError(each.connection.error)
+
+    async def _settle_now(self, each: ConfiguredServer) -> None:
+        each.is_awaited = True
+        try:
+            each.connection.start()
+            await each.connection.settled()
+        finally:
+            each.is_awaited = False
+            each.said = each.status
 
     async def toggle(self, name: str, *, enabled: bool) -> None:
         """Switch a server off or on again."""
-        connection = self._find(name)
+        each = self._find(name)
         if not enabled:
-            await self._let_go(connection)
-            connection.status = "disabled"
-        elif connection.status == "disabled":
+            await each.connection.aclose()
+            each.connection.forget("disabled")
+            each.said = "disabled"
+        elif each.status == "disabled":
             await self.reconnect(name)
 
     async def ask(self, name: str, tool: str, given: Mapping[str, Any]) -> str:
         """The text that a tool answers, outside of any conversation; empty if it cannot be asked."""
-        server = self._find(name).server
-        if server is None:
+        link = self._find(name).connection
+        if link.server is None:
             return ""
         try:
-            output = await server.call(tool, given, "", lambda _news: None)
+            output = await link.call(tool, given, "", lambda _news: None)
         except McpError as error:
             return str(error)
         return "".join(block.text for block in output.blocks if isinstance(block, Text))
 
     async def aclose(self) -> None:
         """End all connections; `connect` makes them anew."""
-        await asyncio.gather(*map(self._let_go, self._connections.values()))
-        for each in self._connections.values():
-            each.status = "pending" if each.status == "connected" else each.status
+        await asyncio.gather(*(each.connection.aclose() for each in self._servers.values()))
 
-    def _find(self, name: str) -> Connection:
-        if name not in self._connections:
-            raise HandrailError(
-                f"There is no MCP server {name!r}. There are: {', '.join(self._connections) or 'none'}."
-            )
-        return self._connections[name]
+    def _find(self, name: str) -> ConfiguredServer:
+        if name not in self._servers:
+            raise HandrailError(f"There is no MCP server {name!r}. There are: {', '.join(self._servers) or 'none'}.")
+        return self._servers[name]
 
-    async def _connect(self, connection: Connection) -> None:
-        connection.error = ""
-        peer: Peer | None = None
-        try:
-            peer = await self._peer(connection)
-            connection.server = await connect(
-                connection.name,
-                peer,
-                time_limit=_seconds(self._env.get("MCP_TIMEOUT"), START_PATIENCE),
-                call_time_limit=_seconds(
-                    connection.config.get("timeout") or self._env.get("MCP_TOOL_TIMEOUT"), CALL_PATIENCE
-                ),
-            )
-        except BaseException as error:  # no process is left behind when the wait for it is given up
-            if peer is not None:
-                await peer.aclose()
-            if not isinstance(error, HandrailError):
-                raise
-            connection.status, connection.error = "failed", str(error)
-            return
-        tools, problems = tools_of(connection.server)
-        taken = {tool.name for each in self._connections.values() if each is not connection for tool in each.tools}
-        connection.tools = tuple(tool for tool in tools if tool.name not in taken)
-        double = [tool.name for tool in tools if tool.name in taken]
-        connection.problems = (*problems, *(f"another server has a tool of the name {name!r}." for name in double))
-        connection.status = "connected"
-
-    async def _peer(self, connection: Connection) -> Peer:
-        config, name = connection.config, connection.name
-        if wrong := _wrong(config):
-            raise McpError(wrong)
-        first = next(other for other in self._connections if server_name(other) == server_name(name))
-        if first != name:  # what is allowed for the one would be allowed for the other
+    def _resolve(self, each: ConfiguredServer) -> ServerConfig:
+        config = resolve_server(each.name, each.entry, self._env, self._cwd)
+        first = next(other for other in self._servers if server_name(other) == server_name(each.name))
+        if first != each.name:  # what is allowed for the one would be allowed for the other
             raise McpError(f"permission rules cannot tell its name from {first!r}. Rename one of them.")
-        forms = self._forms(connection)
-        if why := self._refuses(name, forms):
+        earlier = list(self._servers)[: list(self._servers).index(each.name)]
+        if why := server_problem(each.name, earlier):
+            raise McpError(f"{why}. Rename it.")
+        if why := self._refuses(each.name, self._forms(each)):
             raise McpError(f"{why}.")
-        match config.get("type", "stdio"):
-            case "sdk":
-                carry = self._carry
-                if carry is None:
-                    raise McpError(
-                        "it is of type sdk: a program that drives handrail has to provide it. Use a stdio server here."
-                    )
-                return ExchangePeer(lambda message: carry(name, message))
-            case "stdio" if isinstance(config.get("command"), str):
-                used = forms[-1]
-                given = {key: str(value) for key, value in (config.get("env") or {}).items()}
-                env = basic_environment(self._env)
-                env |= {"CLAUDE_PROJECT_DIR": self._cwd, "HANDRAIL_PROJECT_DIR": self._cwd}
-                env |= {key: self._expand_variables(value) for key, value in given.items()}
-                return await StdioPeer.start(name, [used["command"], *used["args"]], env, self._cwd)
-            case "stdio":
-                raise McpError(
-                    'it has no command. Add "command", the program to start; servers with a url are not supported yet.'
-                )
-            case kind:
-                raise McpError(f"servers of type {kind!r} are not supported yet. Use a stdio server.")
+        return config
 
-    def _forms(self, connection: Connection) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The configuration as it is written, and as it is used: with the values of variables."""
-        config = connection.config
-        used = {
-            key: self._expand_variables(config[key]) for key in ("command", "url") if isinstance(config.get(key), str)
-        }
-        args = [self._expand_variables(str(word)) for word in config.get("args") or ()]
-        return config, {**config, **used, "args": args}
-
-    def _expand_variables(self, text: str) -> str:
-        """`${NAME}` and `${NAME:-default}` from the environment; what is not set stays as it is."""
-        return VARIABLE.sub(lambda found: self._env.get(found["name"], found["default"] or found[0]), text)
-
-    async def _let_go(self, connection: Connection) -> None:
-        task, connection.connecting = connection.connecting, None
-        if task is not None and not task.done():
-            task.cancel()
-            await asyncio.wait((task,))
-        server, connection.server = connection.server, None
-        connection.tools = ()
-        if server is not None:
-            await server.aclose()
+    def _forms(self, each: ConfiguredServer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The entry as it is written, and as it is used: with the values of variables."""
+        entry, env = each.entry, self._env
+        texts = {key: entry[key] for key in ("command", "url") if isinstance(entry.get(key), str)}
+        used = {key: expand_variables(text, env) for key, text in texts.items()}
+        listed = entry.get("args")
+        args = [expand_variables(str(word), env) for word in (listed if isinstance(listed, list) else ())]
+        return entry, {**entry, **used, "args": args}
 
 
 def read_servers(text: str, cwd: Path) -> Mapping[str, Any]:
@@ -304,30 +323,14 @@ def read_servers(text: str, cwd: Path) -> Mapping[str, Any]:
     return servers
 
 
-def _wrong(config: Mapping[str, Any]) -> str:
-    """What in the configuration of a server is not of the kind it must be; empty if all is."""
-    for key, kind, due in (("args", list, "a list"), ("env", Mapping, "an object"), ("headers", Mapping, "an object")):
-        if not isinstance(config.get(key) or (), (kind, tuple)):
-            return f"its {key!r} must be {due}, and is {str(config[key])[:100]!r}."
-    return ""
-
-
-def _status(connection: Connection) -> dict[str, Any]:
-    status: dict[str, Any] = {"name": connection.name, "status": connection.status, "scope": connection.scope}
-    if connection.error:
-        status["error"] = connection.error
-    if connection.server is not None:
-        status["serverInfo"] = dict(connection.server.info)
+def _status(each: ConfiguredServer) -> dict[str, Any]:
+    link = each.connection
+    status: dict[str, Any] = {"name": each.name, "status": link.status, "scope": each.scope}
+    if link.error:
+        status["error"] = link.error
+    if link.server is not None:
+        status["serverInfo"] = dict(link.server.welcome.info)
         status["tools"] = [
-            {"name": tool.mcp.tool if tool.mcp else tool.name, "annotations": tool.annotations}
-            for tool in connection.tools
+            {"name": tool.mcp.tool if tool.mcp else tool.name, "annotations": tool.annotations} for tool in link.tools
         ]
     return status
-
-
-def _seconds(milliseconds: object, default: float) -> float:
-    try:
-        value = float(str(milliseconds)) / 1000 if milliseconds is not None else default
-    except ValueError:
-        return default
-    return value if 0 < value < float("inf") else default

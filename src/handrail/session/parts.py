@@ -1,7 +1,7 @@
 """What the conversations of a session share, and how one of them is opened with it."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from handrail.conversation.request import Chain, History
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
+from handrail.files.memory import FileMemory
 from handrail.hooks.runner import Hooks
 from handrail.loop.compaction.plan import Compact
 from handrail.loop.conversation_state import ConversationState
@@ -45,6 +46,8 @@ class SharedParts:
     custom_tools: tuple[AnyTool, ...]
     can_defer: bool = True
     can_ask: bool = False
+    at_work: set[str] = field(default_factory=set)
+    """The ids of the sub-agents that work now."""
 
 
 @record
@@ -66,6 +69,8 @@ class ConversationSpec:
     history: Sequence[Message] = ()
     mcp_tools: tuple[AnyTool, ...] = ()
     structured: StructuredOutput | None = None
+    files: FileMemory | None = None
+    """What its agent has read before; None = nothing."""
     own_tools: tuple[AnyTool, ...] = ()
     """Tools that no other conversation of the session has."""
 
@@ -96,6 +101,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
     )
     context = RunContext(
         spec.cwd,
+        files=spec.files or FileMemory(),
         undo=lambda: spec.services().undo,
         policy=parts.rails.snapshot,
         agent=identity,
@@ -106,6 +112,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
     if transcript is not None:
         resume_transcript(state, transcript, settings.folders())
     resumed = transcript is not None and bool(transcript.messages)
+    plan = PlanReminder(settings, spec.services) if can_ask else None
     config = RunConfig(
         model=spec.model.model,
         model_name=spec.model.name,
@@ -116,7 +123,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         limits=limits,
         cost=spec.model.cost,
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
-        attach=partial(_attachments, spec, PlanReminder(settings, spec.services) if can_ask else None, resumed),
+        attach=partial(_attachments, parts, spec, resumed, plan=plan),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
         hooks=parts.hooks,
@@ -128,10 +135,21 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
 
 
 def _attachments(
-    spec: ConversationSpec, plan: PlanReminder | None, resumed: bool, outcomes: Sequence[Outcome], run: RunContext
+    parts: SharedParts,
+    spec: ConversationSpec,
+    resumed: bool,
+    outcomes: Sequence[Outcome],
+    run: RunContext,
+    *,
+    plan: PlanReminder | None,
 ) -> Iterable[Attachment]:
     if spec.context is not None:
         yield from spec.context.attachments(outcomes, run)
     if plan is not None:
         yield from plan.attachments()
-    yield from task_attachments(spec.services, resumed=resumed)
+    yield from task_attachments(spec.services, partial(hears_of, parts, spec.identity.id), resumed=resumed)
+
+
+def hears_of(parts: SharedParts, agent: str, owner: str) -> bool:
+    """Whether an agent is told of the end of background work: its own; the main one also of agents that have ended."""
+    return owner == agent or (agent == "main" and owner not in parts.at_work)

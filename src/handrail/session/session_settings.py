@@ -81,6 +81,7 @@ class SessionSettings:
         """Called after each change with its source. Tools look for changes too, in their threads."""
         self._watch = SettingsWatch(places, flags)
         nothing = self._watch.empty and not flags.settings and not self._policies and not _has_definitions(places)
+        nothing = nothing and not places.claude_state.exists()
         settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies)
         self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))

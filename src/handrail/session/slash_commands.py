@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 else:
     command_turn = lazy("handrail.session.command_turn")  # it runs calls, and loads what decides about them
 
+MCP = "mcp__"
 CALLED = re.compile(rf"/(?P<name>{NAME.pattern})(?:\s+(?P<words>.*))?", re.DOTALL)
 
 
@@ -56,6 +57,10 @@ class CommandSession(Protocol):
 
     async def set_model(self, name: str) -> None: ...
 
+    async def connect(self) -> None: ...
+
+    def server_commands(self) -> "dict[str, BuiltIn]": ...
+
 
 class SlashCommands:
     """The slash commands of a session. `files` are those that people wrote down, by name."""
@@ -68,7 +73,8 @@ class SlashCommands:
 
     def by_name(self) -> "dict[str, CommandFile | BuiltIn]":
         """All commands that people may start, by name."""
-        return {**{name: each for name, each in self._files.items() if each.is_listed}, **BUILT_IN}
+        listed = {name: each for name, each in self._files.items() if each.is_listed}
+        return {**self._session.server_commands(), **listed, **BUILT_IN}
 
     async def begin(self, message: UserMessage) -> Run | Iterable[LoopEvent]:
         """What the prompt begins: a run, or the answer of a command that needs no model."""
@@ -76,7 +82,11 @@ class SlashCommands:
         called = match_command(message)
         if called is None:
             return self._run_prompt(message)
-        if (built_in := BUILT_IN.get(called["name"])) is not None:
+        if called["name"].startswith(MCP):  # its server may not be connected yet
+            await self._session.connect()
+        if (
+            built_in := BUILT_IN.get(called["name"]) or self._session.server_commands().get(called["name"])
+        ) is not None:
             answer = await built_in.act(self._session, (called["words"] or "").strip(), self.by_name())
             return answer if isinstance(answer, Run) else _text_events(conversation, message, answer)
         command = self._files.get(called["name"])

@@ -126,6 +126,8 @@ class SessionHost:
     scheduling: "Scheduling | None" = None
     choose_answer: ChooseAnswer | None = None
     history: Sequence[Message] = ()
+    tells_ends: bool = False
+    """It asks for `Session.next_notification`, so that work in the background is not forgotten."""
 
 
 NO_HOST = SessionHost()

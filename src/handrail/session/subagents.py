@@ -1,128 +1,121 @@
-"""Sub-agents of a session: runs of the loop inside a run, with a conversation and a memory of files of their own."""
+"""
+The sub-agents of a session: runs of the loop inside a run, with a conversation and a memory of files of their own.
 
+    foreground   the call waits for the report
+    background   the call returns at once; the end is told as that of a background task
+
+Agents work side by side, up to a number; the others wait for a slot. One that has ended goes on by its id, with what it
+knows. Each writes a transcript below that of the session.
+"""
+
+import asyncio
+import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import aclosing
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from handrail.agents.definitions import (
-    BUILT_IN,
-    AgentDefinition,
-    is_built_in,
-    parse_definition,
-    parse_json,
-    unused_fields,
-)
+from handrail.agents.definitions import AgentDefinition
+from handrail.agents.slots import AgentSlot, AgentSlots
 from handrail.builtin.services import ToolServices
-from handrail.config.snapshot import TRUSTED
-from handrail.conversation.blocks import Text
-from handrail.conversation.messages import UserMessage
+from handrail.config.execution import AgentSettings
+from handrail.conversation.messages import Message
 from handrail.conversation.request import Chain
-from handrail.conversation.stream import MessageStart, Usage, UsageUpdate
-from handrail.extensions.definition_files import DefinitionFile, read_definitions
-from handrail.extensions.places import SOURCES, ConfigFolder, config_folders
+from handrail.errors import HandrailError, ToolError
+from handrail.files.memory import FileMemory
 from handrail.lazy import lazy
-from handrail.loop.events import MessageComplete, RunEnded
-from handrail.loop.limits import Limits
+from handrail.loop.run_config import RequestOptions
+from handrail.records import record
+from handrail.session.agent_records import AgentRecord, AgentRecords
+from handrail.session.agent_run import least_limits, read_effort, run_prompt
+from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
-from handrail.session.drive import drive
 from handrail.session.model_options import named_model
 from handrail.session.models import model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
-from handrail.session.session_settings import SessionSettings
 from handrail.session.tools import only_reads
-from handrail.tools.context import AgentIdentity, AgentType, ToolContext
-from handrail.tools.delegation import AgentNews, AgentReport, AgentTask
-from handrail.tools.events import CallQueued
+from handrail.tools.abort import AbortSignal
+from handrail.tools.context import NO_BUDGET, AgentIdentity, AgentType, Budget, RunOptions, ToolContext
+from handrail.tools.delegation import AgentFacts, AgentNews, AgentReport, AgentStatus, AgentTask
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.wording import did_you_mean
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
-    from handrail.config import needs_trust
+    from handrail.session import agent_isolation, agent_work
 else:
-    needs_trust = lazy("handrail.config.needs_trust")
+    agent_isolation = lazy("handrail.session.agent_isolation")
+    agent_work = lazy("handrail.session.agent_work")
+
+log = logging.getLogger(__name__)
 
 OpenBeside: TypeAlias = Callable[[str], OpenTranscript | None]
-"""Opens the transcript of a sub-agent, by its id; None = its words are not kept."""
+"""Opens the transcript of a sub-agent, by its id, new or not; None = its words are not kept."""
+OnNews: TypeAlias = Callable[[AgentNews], None]
 
 
-def find_agents(
-    cwd: Path,
-    env: Mapping[str, str],
-    given: Mapping[str, Any],
-    sources: Collection[str] = SOURCES,
-    may_replace: Callable[[DefinitionFile], bool] = lambda _file: False,
-) -> tuple[dict[str, AgentDefinition], list[str]]:
+@record
+class AgentHost:
     """
-    All sub-agents that hold in a folder, by name, and why others do not. What a program gives goes before files.
+    What sub-agents need of their session.
 
-    A project's file takes the place of a built-in agent only if `may_replace` says so.
+    `tells_ends`: the front end learns of the end of background work, so agents may work there unasked. `context` opens
+    what a conversation in a folder is told of it; None = nothing is.
     """
-    found: dict[str, AgentDefinition] = {}
-    problems: list[str] = []
-    candidates = [parse_json(name, value, "--agents") for name, value in given.items()]
-    for each in (*candidates, *_files(config_folders(cwd, env, sources), may_replace), *BUILT_IN):
-        if isinstance(each, str):
-            problems.append(each)
-        else:
-            found.setdefault(each.name, each)
-    for agent in found.values():
-        if wrong := agent.misspelt_limits() if agent.disallowed else {}:
-            names, tools = ", ".join(map(repr, dict.fromkeys(wrong.values()))), ", ".join(wrong)
-            problems.append(
-                f"{agent.source}: the agent {agent.name!r} disallows {names}, which is no tool; it has no {tools}"
-            )
-    return found, problems
+
+    settings: Callable[[], AgentSettings]
+    services: Callable[[], ToolServices]
+    chain: Chain
+    records: AgentRecords
+    open_transcript: OpenBeside
+    deferral: Deferral = NO_DEFERRAL
+    mcp_tools: Callable[[], tuple[AnyTool, ...]] = tuple
+    tells_ends: bool = False
+    context: Callable[[Path], SessionContext] | None = None
 
 
-def is_trusted_agent(settings: SessionSettings, file: DefinitionFile) -> bool:
-    """Whether a project's file may take the place of a built-in agent: it is what was trusted."""
-    loaded = settings.loaded.settings
-    items = needs_trust.agent_items((file,), settings.places.folders)
-    return all(item in loaded.items and loaded.trust_by_folder.get(item.folder) == TRUSTED for item in items)
+@dataclass(slots=True, eq=False)
+class Subagent:
+    """One sub-agent of the session, at work or ended."""
 
+    record: AgentRecord
+    definition: AgentDefinition
+    slot: AgentSlot
+    cwd: Path
+    options: RunOptions
+    offered: frozenset[str]
+    path: tuple[str, ...]
+    call: str = ""
+    background: bool = False
+    budget: Budget = NO_BUDGET
+    files: FileMemory = field(default_factory=FileMemory)
+    history: tuple[Message, ...] = ()
+    """What was said before, if there is no transcript."""
+    conversation: Conversation | None = None
+    job: asyncio.Task[None] | None = None
+    """Its work in the background."""
 
-def _files(
-    folders: Iterable[ConfigFolder], may_replace: Callable[[DefinitionFile], bool]
-) -> Iterator[AgentDefinition | str]:
-    for folder in folders:
-        for file in read_definitions(folder, "agents"):
-            if not isinstance(file, DefinitionFile):
-                yield str(file)
-                continue
-            name = file.content.text("name")
-            if file.source == "project" and is_built_in(name) and not may_replace(file):
-                yield f"{file.shown}: it does not replace the built-in agent {name!r} before this folder is trusted"
-                continue
-            yield parse_definition(file.content, str(file.path))
-            if fields := unused_fields(file.content):
-                yield f"{file.shown}: no effect yet: {', '.join(fields)}"
+    @property
+    def id(self) -> str:
+        return self.record.id
 
 
 class Subagents:
-    """Runs the sub-agents of a session: same model, same rails, same files, another conversation."""
+    """Runs the sub-agents of a session: same rails, same files, another conversation."""
 
     def __init__(
-        self,
-        definitions: Callable[[], Mapping[str, AgentDefinition]],
-        parts: SharedParts,
-        services: Callable[[], ToolServices],
-        chain: Chain,
-        *,
-        deferral: Deferral,
-        mcp_tools: Callable[[], tuple[AnyTool, ...]],
-        open_transcript: OpenBeside,
+        self, definitions: Callable[[], Mapping[str, AgentDefinition]], parts: SharedParts, host: AgentHost
     ) -> None:
         self.definitions = definitions
-        self._parts = parts
-        self._services = services
-        self._chain = chain
-        self._deferral = deferral
-        self._mcp_tools = mcp_tools
-        self._open_transcript = open_transcript
-        self._running: dict[str, Conversation] = {}
+        self.listeners: list[OnNews] = []
+        """Called with each event of a sub-agent in the background."""
+        self.parts = parts
+        self._host = host
+        self._agents: dict[str, Subagent] = {}
+        self._slots: AgentSlots | None = None
+
+    # What there is
 
     def agent_types(self) -> dict[str, bool]:
         """Which types there are, and whether each only reads."""
@@ -132,84 +125,282 @@ class Subagents:
         """The types of sub-agents, and what each is for."""
         return tuple(AgentType(agent.name, agent.description) for agent in self.definitions().values())
 
+    def all(self) -> tuple[AgentFacts, ...]:
+        """The sub-agents of this session so far, oldest first."""
+        return tuple(
+            AgentFacts(each.id, r.kind, r.description, r.status, r.name, r.parent, each.background)
+            for each in self._agents.values()
+            for r in (each.record,)
+        )
+
+    def refuse(self, task: AgentTask, caller: AgentIdentity) -> str:
+        """Why the caller cannot have this sub-agent; empty if it can."""
+        most = self._host.settings().depth
+        if self._depth_of(caller) >= most:
+            return (
+                f"Sub-agents may start others {most} deep, and you are that deep. Do the task yourself, or tell your "
+                "caller that it is too large."
+            )
+        if task.background and not self._host.services().background:
+            return "Nothing runs in the background here. Leave run_in_background out."
+        if task.resume:
+            return self._refuse_resume(task.resume)
+        types = self.definitions()
+        if task.kind in types:
+            return ""
+        hint = did_you_mean(task.kind, types)
+        return f"There is no sub-agent {task.kind!r}.{hint} There are: {', '.join(sorted(types))}."
+
+    def _refuse_resume(self, wanted: str) -> str:
+        found = self._agents.get(wanted)
+        if found is not None and found.record.status == "running":
+            return f"The sub-agent {wanted!r} is still at work. Wait for its end."
+        if (kept := found.record if found else self._host.records.load(wanted)) is None:
+            known = ", ".join(self._agents) or "none"
+            return f"There is no sub-agent {wanted!r} to go on. There are: {known}."
+        if kept.kind not in self.definitions():
+            return f"The sub-agent {wanted!r} is a {kept.kind!r}, which there is no more. Start another one."
+        return ""
+
+    def _depth_of(self, caller: AgentIdentity) -> int:
+        return len(caller.path)
+
+    # Work
+
     async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport:
-        """Let a sub-agent work on the task to its end."""
-        definition = self.definitions()[task.kind]
-        name = f"agent-{os.urandom(6).hex()}"
-        transcript = self._open_transcript(name)
-        identity = AgentIdentity(name, task.kind, definition.mode, str(transcript.path) if transcript else "")
-        conversation = self._open(definition, task, identity, ctx, transcript)
-        self._running[name] = conversation
+        """Let a sub-agent work on the task: to its end, or in the background."""
+        agent = self._resume(task, ctx) if task.resume else self._new(task, ctx)
+        if task.isolation or agent.definition.isolation or agent.record.worktree:
+            await self._isolate(agent, ctx.cwd)
+        if self._works_in_background(task, agent, ctx.agent):
+            return self.launch(agent, task.prompt)
+        news = _news_of(agent, task.prompt)
+        caller = self._agents.get(ctx.agent.id)
+        if caller is not None:
+            caller.slot.lend()
         try:
-            return await self._drive(conversation, task, ctx)
+            report = await self._run(
+                agent, task.prompt, lambda event: ctx.progress(replace(news, event=event)), ctx.abort
+            )
+        except BaseException:
+            if caller is not None:
+                caller.slot.forget_one()
+            raise
+        if caller is not None:
+            await caller.slot.reclaim()
+        return report
+
+    async def _isolate(self, agent: Subagent, folder: Path) -> None:
+        place = await agent_isolation.worktree_for(agent.record, folder, self._host.services())
+        if place.as_json() != agent.record.worktree:
+            agent.files = FileMemory()
+        agent.cwd = Path(place.cwd)
+        agent.record = replace(agent.record, cwd=place.cwd, worktree=place.as_json())
+
+    async def _leave_worktree(self, agent: Subagent) -> tuple[str, ...]:
+        if not agent.record.worktree:
+            return ()
+        return await agent_isolation.leave_worktree(agent.record, self._host.services())
+
+    def launch(self, agent: Subagent, prompt: str) -> AgentReport:
+        """Let it work on a prompt in the background; the session is told of its end."""
+        agent.background = True
+        work = agent_work.AgentWork(lambda: self.stop(agent.id))
+        task = agent_work.add_task(self._host.services(), agent.record, agent.call, prompt, work)
+        agent.record = replace(agent.record, status="running")
+        agent.job = asyncio.get_running_loop().create_task(self._run_in_background(agent, prompt, work, task.output))
+        return replace(_report_on(agent), status="running", output=str(task.output))
+
+    async def _run_in_background(
+        self, agent: Subagent, prompt: str, work: "agent_work.AgentWork", output: Path
+    ) -> None:
+        news = _news_of(agent, prompt)
+
+        def emit(event: object) -> None:
+            for listener in self.listeners:
+                listener(replace(news, event=event))
+
+        report = replace(_report_on(agent), status="killed", problem="it was stopped before it began")
+        try:
+            report = await self._run(agent, prompt, emit, AbortSignal())
+        except HandrailError as error:
+            report = replace(report, status="failed", problem=str(error))
+        except Exception as error:
+            log.exception("the sub-agent %s failed", agent.id)
+            report = replace(report, status="failed", problem=f"{type(error).__name__}: {error}")
         finally:
-            del self._running[name]
+            self._set_status(agent, report.status)
+            work.finish(report, output)
+            emit(replace(report, output=str(output)))
+
+    async def _run(
+        self, agent: Subagent, prompt: str, emit: Callable[[object], None], abort: AbortSignal
+    ) -> AgentReport:
+        status: AgentStatus = "killed"
+        self._set_status(agent, "running")
+        self.parts.at_work.add(agent.id)
+        transcript: OpenTranscript | None = None
+        try:
+            await agent.slot.take()
+            transcript = self._host.open_transcript(agent.id)
+            agent.conversation = conversation = self._open(agent, transcript)
+            abort.listen(lambda _reason: conversation.interrupt())
+            if agent.record.worktree and not conversation.messages:
+                prompt = agent_isolation.with_note(agent.record, prompt)
+            report = await run_prompt(conversation, prompt, emit, self.parts.model.add_usage)
+            status = report.status
+            return replace(report, notes=await self._leave_worktree(agent))
+        finally:
+            self.parts.at_work.discard(agent.id)
+            agent.slot.give_back()
+            if status == "killed":
+                await self._leave_worktree(agent)
+            if agent.conversation is not None:
+                state = agent.conversation.state
+                agent.files, agent.conversation = state.context.files, None
+                agent.history = () if transcript else tuple(state.history.messages)
             if transcript is not None:
                 transcript.writer.close()
-
-    async def _drive(self, conversation: Conversation, task: AgentTask, ctx: ToolContext) -> AgentReport:
-        agent_id, spend = conversation.state.context.agent.id, self._parts.model.add_usage
-        calls, ended, model, unpaid = 0, None, conversation.config.model_name, Usage()
-        ctx.abort.listen(lambda _reason: conversation.interrupt())
-        try:
-            async with aclosing(drive(conversation, UserMessage((Text(task.prompt),)))) as events:
-                async for event in events:
-                    ctx.progress(AgentNews(task.description, event=event, agent=agent_id))
-                    match event:
-                        case CallQueued():
-                            calls += 1
-                        case MessageStart():
-                            model, unpaid = event.model or model, Usage()
-                        case UsageUpdate(usage):
-                            unpaid = usage
-                        case MessageComplete(message=message, usage=usage):
-                            spend(message.model, usage)
-                            unpaid = Usage()
-                        case RunEnded():
-                            ended = event
-                        case _:
-                            pass
-        finally:
-            if unpaid != Usage():  # it was stopped in the middle of an answer
-                spend(model, unpaid)
-        assert ended is not None
-        tokens = sum(spent.input_tokens + spent.output_tokens for spent in ended.spent.values())
-        problem = (ended.problem or ended.why.value.replace("_", " ")) if ended.is_error else ""
-        return AgentReport(agent_id, ended.text, calls, tokens, ended.seconds, problem)
+            self._set_status(agent, status)
 
     def stop(self, agent_id: str) -> bool:
         """Interrupt a sub-agent; False = none of that id is at work."""
-        conversation = self._running.get(agent_id)
-        if conversation is not None:
-            conversation.interrupt()
-        return conversation is not None
+        agent = self._agents.get(agent_id)
+        if agent is None or agent.record.status != "running":
+            return False
+        if agent.conversation is not None:
+            agent.conversation.interrupt()
+        elif agent.job is not None:  # it waits for a slot
+            agent.job.cancel()
+        return True
 
-    def _open(
-        self,
-        definition: AgentDefinition,
-        task: AgentTask,
-        identity: AgentIdentity,
-        ctx: ToolContext,
-        transcript: OpenTranscript | None,
-    ) -> Conversation:
-        chosen = self._parts.model.chosen
-        loaded = self._parts.settings.loaded
-        wanted = task.model or definition.model or loaded.env.get("CLAUDE_CODE_SUBAGENT_MODEL", "")
+    def stop_all(self) -> None:
+        """Interrupt every sub-agent that is at work."""
+        for agent_id in list(self._agents):
+            self.stop(agent_id)
+
+    async def aclose(self) -> None:
+        """Stop all sub-agents in the background, and wait until nothing of them is left."""
+        jobs = [agent.job for agent in self._agents.values() if agent.job is not None and not agent.job.done()]
+        self.stop_all()
+        if jobs:
+            await asyncio.wait(jobs)
+
+    # Opening
+
+    def _new(self, task: AgentTask, ctx: ToolContext) -> Subagent:
+        name = f"agent-{os.urandom(6).hex()}"
+        entry = AgentRecord(
+            id=name,
+            kind=task.kind,
+            description=task.description,
+            name=task.name,
+            model=task.model,
+            effort=task.effort,
+            parent=ctx.agent.id,
+            depth=self._depth_of(ctx.agent) + 1,
+            cwd=str(ctx.cwd),
+        )
+        return self._admit(entry, ctx, FileMemory())
+
+    def _resume(self, task: AgentTask, ctx: ToolContext) -> Subagent:
+        """The agent of that id, with what it knows; the caller's tools and folders count now."""
+        before = self._agents.get(task.resume)
+        kept = before.record if before else self._host.records.load(task.resume)
+        if kept is None:
+            raise ToolError(self._refuse_resume(task.resume))
+        kept = replace(kept, parent=ctx.agent.id, depth=self._depth_of(ctx.agent) + 1, model=task.model or kept.model)
+        agent = self._admit(kept, ctx, before.files if before else FileMemory())
+        agent.history = before.history if before else ()
+        return agent
+
+    def _admit(self, entry: AgentRecord, ctx: ToolContext, files: FileMemory) -> Subagent:
+        if self._slots is None:
+            self._slots = AgentSlots(self._host.settings().concurrent)
+        agent = Subagent(
+            record=entry,
+            definition=self.definitions()[entry.kind],
+            slot=self._slots.slot(),
+            cwd=Path(entry.cwd),
+            options=ctx.options,
+            offered=frozenset(ctx.options.tools()),
+            path=(*ctx.agent.path, f"{entry.kind} {entry.id}"),
+            call=ctx.use.id,
+            budget=ctx.budget,
+            files=files,
+        )
+        self._agents[entry.id] = agent
+        return agent
+
+    def _works_in_background(self, task: AgentTask, agent: Subagent, caller: AgentIdentity) -> bool:
+        if not self._host.services().background:
+            return False
+        if task.background is not None:
+            return task.background
+        if agent.definition.background:
+            return True
+        wish = self._host.settings().background
+        return caller.is_main and (self._host.tells_ends if wish is None else wish)
+
+    def _set_status(self, agent: Subagent, status: AgentStatus) -> None:
+        if agent.record.status != status:
+            agent.record = replace(agent.record, status=status)
+        self._host.records.save(agent.record)
+
+    def _open(self, agent: Subagent, transcript: OpenTranscript | None) -> Conversation:
+        definition, entry = agent.definition, agent.record
+        chosen, loaded = self.parts.model.chosen, self.parts.settings.loaded
+        wanted = entry.model or definition.model or loaded.env.get("CLAUDE_CODE_SUBAGENT_MODEL", "")
         name = named_model(wanted, chosen.name, loaded)
-        offered = frozenset(ctx.options.tools())
-
+        services = self._host.services
+        may_delegate = entry.depth < self._host.settings().depth
+        identity = AgentIdentity(
+            entry.id,
+            entry.kind,
+            definition.mode,
+            str(transcript.path) if transcript else "",
+            agent.path,
+            agent.background,
+        )
         spec = ConversationSpec(
-            cwd=ctx.cwd,
+            cwd=agent.cwd,
             model=chosen if name == chosen.name else model_by_object(chosen.model, name),
             system=(definition.prompt,),
-            services=self._services,
-            options=replace(ctx.options, agents=tuple),
-            chain=Chain(self._chain.id, self._chain.depth + 1),
-            denied=lambda tool, _mcp: not definition.may_use(tool) or tool not in offered,
+            services=lambda: replace(services(), delegate=self),
+            options=replace(agent.options, agents=self.types if may_delegate else tuple),
+            chain=Chain(self._host.chain.id, self._host.chain.depth + entry.depth),
+            denied=lambda tool, _mcp: (
+                not definition.may_use(tool) or tool not in agent.offered or (tool == "Agent" and not may_delegate)
+            ),
             # tools that a definition names are wanted in full
-            deferral=self._deferral if definition.tools is None else NO_DEFERRAL,
+            deferral=self._host.deferral if definition.tools is None else NO_DEFERRAL,
             identity=identity,
+            request=RequestOptions(effort=read_effort(entry.effort or definition.effort)),
+            context=self._host.context(agent.cwd) if self._host.context else None,
             transcript=transcript,
-            mcp_tools=self._mcp_tools(),
+            history=agent.history,
+            mcp_tools=self._host.mcp_tools(),
+            files=agent.files,
         )
-        return open_conversation(self._parts, spec, Limits(turns=definition.max_turns))
+        return open_conversation(
+            self.parts,
+            spec,
+            least_limits(self._host.settings().limits, definition.max_turns, agent.budget, timed=not agent.background),
+        )
+
+
+def _report_on(agent: Subagent) -> AgentReport:
+    return AgentReport(agent.id, "", kind=agent.record.kind)
+
+
+def _news_of(agent: Subagent, prompt: str) -> AgentNews:
+    entry = agent.record
+    return AgentNews(
+        entry.description,
+        agent=entry.id,
+        kind=entry.kind,
+        call=agent.call,
+        depth=entry.depth,
+        prompt=prompt,
+        background=agent.background,
+    )

@@ -1,11 +1,12 @@
 """The catalog of a run: the built-in tools, the caller's own, and the search for what is held back."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.table import USUAL_FEATURES, base_tools
+from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.lazy import lazy
 from handrail.tools.catalog import Catalog
 from handrail.tools.flags import whatever_the_input
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 else:
     session_services = lazy("handrail.session.services")
 
-DEFAULT_DEFERRAL = Deferral()
+DEFAULT_DEFERRAL, ALWAYS_DEFERRED = Deferral(), Deferral(mode="on")
+USUAL_WINDOW, CHARS_PER_TOKEN = 200_000, 4
 SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
 """The variable that wants the small set of tools, and how it says so."""
 
@@ -60,24 +62,47 @@ def _never_only_reads(tool: AnyTool) -> bool:
     return tool.mcp is None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
 
 
+@cache
 def only_reads(name: str) -> bool:
     """Whether a built-in tool only reads, whatever its input is; it is loaded for that."""
     load = builtin_loaders({}).get(name)
     return load is not None and whatever_the_input(load_tool(load()).is_read_only) is True
 
 
-def deferral_of(env: Mapping[str, str], otherwise: Deferral = Deferral(mode="on")) -> Deferral:  # noqa: B008  # frozen
-    """Which definitions wait until they are searched for, as ENABLE_TOOL_SEARCH says; by default all that may."""
-    wish, _, share = env.get("ENABLE_TOOL_SEARCH", "").partition(":")
+def deferral_of(
+    env: Mapping[str, str],
+    otherwise: Deferral = ALWAYS_DEFERRED,
+    settings: Settings = NO_SETTINGS,
+    window: int = USUAL_WINDOW,
+) -> Deferral:
+    """
+    Which definitions wait until they are searched for; by default all that may.
+
+    Policy decides before ENABLE_TOOL_SEARCH, and this before other settings. `window` is that of the model, in tokens:
+    in the mode `auto` definitions wait once they take more than a share of it.
+    """
+    managed, written = settings.get_managed("toolSearch") or {}, settings.get("toolSearch") or {}
+    wish, _, percent = env.get("ENABLE_TOOL_SEARCH", "").partition(":")
+    mode = managed.get("mode") or _wished_mode(wish) or written.get("mode") or otherwise.mode
+    share = managed.get("percent") or (int(percent) if percent.isdecimal() else None) or written.get("percent")
+    return Deferral(
+        mode=mode,
+        count=otherwise.count,
+        share=otherwise.share if share is None else share / 100,
+        context_chars=window * CHARS_PER_TOKEN,
+    )
+
+
+def _wished_mode(wish: str) -> Literal["off", "auto", "on", ""]:
     match wish:
         case "false" | "0":
-            return Deferral(mode="off")
+            return "off"
         case "auto":
-            return Deferral(share=int(share) / 100) if share.isdecimal() else Deferral()
+            return "auto"
         case "":
-            return otherwise
+            return ""
         case _:
-            return Deferral(mode="on")
+            return "on"
 
 
 def unwanted_tools(wanted: Iterable[str] | None) -> frozenset[str]:

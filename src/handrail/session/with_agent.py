@@ -7,8 +7,8 @@ from handrail.agents.definitions import NOT_FOR_SUBAGENTS, AgentDefinition
 from handrail.errors import HandrailError
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.providers.model_aliases import is_relative
+from handrail.session.agent_definitions import find_agents
 from handrail.session.spec import SessionSpec
-from handrail.session.subagents import find_agents
 from handrail.session.tools import builtin_names
 from handrail.tools.context import AgentIdentity
 from handrail.tools.pool import NO_DEFERRAL

@@ -28,6 +28,8 @@ class Reply:
     `piece`: characters per delta. `chunk`: bytes per write (0 = one event per write). `gates`: events to wait for
     before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or stalls.
     A `status` other than 200 sends `error` instead, 0 hangs up. `raw` sends these chunks as they are, with `headers`.
+    `to`: it answers only a conversation that begins with a message in which this text stands, in whatever order agents
+    ask; without it, the next request gets it.
     """
 
     content: tuple[AssistantBlock, ...] = ()
@@ -44,6 +46,7 @@ class Reply:
     error: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: tuple[bytes, ...] = ()
+    to: str = ""
 
 
 @record
@@ -69,6 +72,7 @@ class ModelServer:
         self, replies: Iterable[Reply] = (), *, strict: bool = False, port: int = 0, tls: ssl.SSLContext | None = None
     ) -> None:
         self._replies = iter(replies)
+        self._held: list[Reply] = []
         self._strict = strict
         self._port = port
         self._tls = tls
@@ -184,10 +188,17 @@ class ModelServer:
             problem = pairing_problem(_format(path)[0], asked)
             if problem:
                 return Reply(status=400, error=problem)
-        try:
-            return next(self._replies)
-        except StopIteration:
-            return Reply(status=400, error="the script of this server has no more answers")
+        messages = asked.get("messages") or [""]
+        start = json.dumps(messages[0], ensure_ascii=False)
+        for reply in [*self._held]:
+            if reply.to in start:
+                self._held.remove(reply)
+                return reply
+        for reply in self._replies:
+            if reply.to in start:
+                return reply
+            self._held.append(reply)
+        return Reply(status=400, error="the script of this server has no more answers")
 
 
 def _format(path: str) -> Any:

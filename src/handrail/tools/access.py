@@ -37,6 +37,8 @@ class Access(NamedTuple):
     width: Width = "named"
     failed: bool = False
     """The tool declares what it touches, but could not for this input: no rule that names the tool vouches for it."""
+    group: str = ""
+    """Calls of one group do not conflict with each other, because what they do inside is scheduled by itself."""
 
     @classmethod
     def of(
@@ -70,9 +72,9 @@ class Access(NamedTuple):
         )
 
     @classmethod
-    def bookkeeping(cls, reads: Paths = (), writes: Paths = (), *, width: Width = "named") -> "Access":
+    def bookkeeping(cls, reads: Paths = (), writes: Paths = (), *, width: Width = "named", group: str = "") -> "Access":
         """Only handrail's own records: nothing outside the conversation changes. `reads` and `writes` name records."""
-        return cls(_texts(reads), _texts(writes), own=True, width=width)
+        return cls(_texts(reads), _texts(writes), own=True, width=width, group=group)
 
     @classmethod
     def unknown(cls, *, width: Width = "exclusive") -> "Access":
@@ -118,7 +120,7 @@ def _texts(paths: Paths) -> tuple[str, ...]:
     return tuple([os.fspath(path) for path in paths])
 
 
-SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "filtered", "own", "width")
+SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "filtered", "own", "width", "group")
 SHARED = Access.unknown(width="shared")
 EXCLUSIVE = Access.unknown()
 FAILED = Access(declared=False, width="exclusive", failed=True)

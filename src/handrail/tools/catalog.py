@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from pydantic_core import from_json
+
 from handrail.conversation.context import LOADABLE_TOOLS
 from handrail.errors import ToolDefinitionError
 from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, obstacle, with_activated
-from handrail.tools.search import Searchable, SearchIndex
+from handrail.tools.search import Searchable, SearchIndex, parameter_text
+from handrail.tools.stub import ListedTool
 from handrail.tools.tool import PLAIN_VIEW, Tool
 
 MAX_ANNOUNCED = 200
@@ -75,11 +78,7 @@ class Catalog:
         """Names of matching tools, best first, among all that are or were deferred."""
         if self._index is None:
             held = self.pool.held
-            self._index = SearchIndex(
-                Searchable(tool.name, tool.search_hint, tool.prompt(PLAIN_VIEW))
-                for tool in self.pool.listed
-                if tool.name in held
-            )
+            self._index = SearchIndex(_searchable(tool) for tool in self.pool.listed if tool.name in held)
         return self._index.find(query, limit)
 
     def activate(self, names: Iterable[str]) -> None:
@@ -105,6 +104,11 @@ class Catalog:
 
 def _names(pool: Pool) -> frozenset[str]:
     return frozenset(tool.name for tool in pool.listed)
+
+
+def _searchable(tool: ListedTool) -> Searchable:
+    text = tool.prompt(PLAIN_VIEW)
+    return Searchable(tool.name, tool.search_hint, text, parameter_text(from_json(tool.schema_json)))
 
 
 def announcement(pool: Pool) -> str:

@@ -35,12 +35,15 @@ class AgentIdentity:
     Which agent is calling: the main one, or a sub-agent of some type.
 
     `mode` is the widest permission mode it may use; `transcript` is the file of its conversation, if there is one.
+    `path` names the agents from the first sub-agent down to this one; `background`: no one waits for its answer.
     """
 
     id: str = "main"
     type: str = "main"
     mode: str = ""
     transcript: str = ""
+    path: tuple[str, ...] = ()
+    background: bool = False
 
     @property
     def is_main(self) -> bool:

@@ -41,7 +41,8 @@ class McpMeta:
     """What an MCP server sent beside the content, handed on untouched."""
 
     meta: Json = field(default_factory=dict)
-    structured_content: Json | None = None
+    structured_content: Any = None
+    """Any JSON value; None if there is none."""
 
 
 @record

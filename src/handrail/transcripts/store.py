@@ -94,11 +94,23 @@ class TranscriptStore:
         """Whether there is a session of exactly this id."""
         return ID.fullmatch(session_id) is not None and any(self._paths(session_id))
 
-    def create_subagent(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
-        """Create a sub-agent's transcript, which is deleted with its session's. Raises SessionError if that fails."""
+    def open_subagent(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
+        """
+        Open a sub-agent's transcript, which is deleted with its session's; one that exists goes on.
+
+        Raises:
+            SessionError: it cannot be read or written.
+        """
         file = path.with_suffix("") / "subagents" / f"{agent_id}.jsonl"
-        writer = TranscriptWriter(self._log(file), path.stem, cwd, self.redactor, agent=agent_id)
-        return OpenTranscript(writer, file, RebuiltTranscript(()))
+        log = self._log(file)
+        try:
+            rebuilt = RebuiltTranscript(()) if log.new else rebuild(read(file))
+        except BaseException:
+            log.close()
+            raise
+        kept, last = rebuilt.messages, rebuilt.last
+        writer = TranscriptWriter(log, path.stem, cwd, self.redactor, agent=agent_id, kept=kept, last=last)
+        return OpenTranscript(writer, file, rebuilt)
 
     def find(self, wanted: str, cwd: str) -> Path:
         """

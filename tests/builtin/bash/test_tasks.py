@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, close_tasks
+from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, TaskRequest, close_tasks
 from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError
 from handrail.tools.outcome import Cause, Status
@@ -151,7 +151,7 @@ async def test_each_line_of_a_monitor_is_an_event(session: Session) -> None:
 
 
 async def test_a_line_is_an_event_once_it_is_whole(tmp_path: Path) -> None:
-    task = BackgroundTask(tmp_path, id="t", kind="monitor", text="", description="", cwd="/")
+    task = BackgroundTask(tmp_path, "t", "/", TaskRequest("monitor", ""))
     found = []
     for said in ("on", "e\ntwo\nthr", "ee", "\n"):
         with task.output.open("a") as file:

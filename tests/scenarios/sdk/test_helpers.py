@@ -12,6 +12,7 @@ from claude_agent_sdk import (
     AgentDefinition,
     AssistantMessage,
     HookMatcher,
+    ResultMessage,
     TaskNotificationMessage,
     TaskProgressMessage,
     TaskStartedMessage,
@@ -117,7 +118,8 @@ async def test_servers_that_are_processes_work_and_broken_ones_are_reported(tmp_
         "ref": {"command": sys.executable, "args": [str(SERVER)]},
         "none": {"command": str(tmp_path / "nothing-here")},
     }
-    async with world(tmp_path, say("Done.")) as w, w.client(mcp_servers=servers) as client:
+    patient = {"HANDRAIL_MCP_WAIT_MS": "60000"}
+    async with world(tmp_path, say("Done.")) as w, w.client(mcp_servers=servers, env=patient) as client:
         status = {each["name"]: each for each in (await client.get_mcp_status())["mcpServers"]}
         messages = await turn(client, "go")
 
@@ -127,6 +129,7 @@ async def test_servers_that_are_processes_work_and_broken_ones_are_reported(tmp_
     assert end(messages).result == "Done."
 
 
+REVIEW: dict[str, Any] = {"description": "Look at it", "prompt": "Review a.txt", "subagent_type": "reviewer"}
 REVIEWER = AgentDefinition(description="Reviews", prompt="You review code.", tools=["Read", "Glob"])
 
 
@@ -143,7 +146,7 @@ async def test_a_sub_agent_works_and_its_lines_name_the_call_it_works_for(tmp_pa
 
     hooks = {event: [HookMatcher(hooks=[hook])] for event in ("SubagentStart", "PreToolUse", "SubagentStop")}
     replies = (
-        calls(call(1, "Agent", description="Look at it", prompt="Review a.txt", subagent_type="reviewer")),
+        calls(call(1, "Agent", **REVIEW, run_in_background=False)),
         Reply((*say("I read it.").content, call(2, "Read", file_path="a.txt"))),
         say("It is fine."),
         say("The reviewer is content."),
@@ -181,7 +184,7 @@ async def test_background_commands_are_told_as_tasks_and_can_be_stopped(tmp_path
     def start(number: int, command: str) -> Reply:
         return calls(call(number, "Bash", command=command, run_in_background=True, description=f"job {number}"))
 
-    replies = (start(1, "echo hi"), say("A."), start(2, "sleep 600"), say("B."))
+    replies = (start(1, "echo hi"), say("A."), start(2, "sleep 600"), say("B."), say("C."), say("D."), say("E."))
     async with world(tmp_path, *replies) as w, w.client(allowed_tools=["Bash"]) as client:
         messages = client.receive_messages()
 
@@ -254,3 +257,51 @@ async def test_interrupts_while_the_model_speaks_a_question_is_open_or_nothing_g
     assert [end(each).terminal_reason for each in (first, second, third)] == [
         "aborted_streaming", "aborted_tools", "completed",
     ]  # fmt: skip
+
+
+async def test_agents_in_the_background_are_tasks_that_can_be_stopped_and_their_end_begins_a_turn(
+    tmp_path: Path,
+) -> None:
+    stopped: list[str] = []
+
+    async def hook(given: Any, _id: Any, _context: Any) -> Any:
+        stopped.append(given["agent_type"])
+        return {}
+
+    look: dict[str, Any] = {"description": "Look", "subagent_type": "reviewer"}
+    both = (call(1, "Agent", prompt="quick task", **look), call(2, "Agent", prompt="slow task", **look))
+    go = asyncio.Event()
+    replies = (
+        Reply(both, to="zeppelin"),
+        say("Both began.", to="zeppelin"),
+        say("All is fine.", to="quick task", gates={0: go}),
+        say("a long story", to="slow task", piece=2, stall_after=3),
+        say("I heard of the first.", to="zeppelin"),
+        say("I heard of the second.", to="zeppelin"),
+    )
+    options: dict[str, Any] = {
+        "agents": {"reviewer": REVIEWER},
+        "hooks": {"SubagentStop": [HookMatcher(hooks=[hook])]},
+    }
+    async with world(tmp_path, *replies) as w, w.client(**options) as client:
+        await client.query("zeppelin")
+        seen: list[Any] = []
+        started: dict[Any, str] = {}
+        asked_to_stop = False
+        async for message in client.receive_messages():
+            seen.append(message)
+            started |= {each.tool_use_id: each.task_id for each in only(seen, TaskStartedMessage)}
+            if only(seen, ResultMessage):
+                go.set()
+            if "I heard of the first." in texts(seen) and not asked_to_stop:
+                asked_to_stop = True
+                await w.server.stalled.wait()
+                await client.stop_task(started["toolu_2"])
+            if [each.result for each in only(seen, ResultMessage)][-1:] == ["I heard of the second."]:
+                break
+    over = {each.task_id: each.status for each in only(seen, TaskNotificationMessage)}
+    assert over == {started["toolu_1"]: "completed", started["toolu_2"]: "stopped"}
+    assert [each.result for each in only(seen, ResultMessage)] == [
+        "Both began.", "I heard of the first.", "I heard of the second.",
+    ]  # fmt: skip
+    assert stopped == ["reviewer"]

@@ -159,7 +159,7 @@ async def test_rules_and_modes_decide_without_a_question(tmp_path: Path) -> None
 
 @pytest.mark.proves("B9", "B10")
 async def test_the_way_it_is_run_decides_which_tools_there_are(tmp_path: Path) -> None:
-    agent = calls(call(1, "Agent", description="Look", prompt="Look", subagent_type="Explore"))
+    agent = calls(call(1, "Agent", description="Look", prompt="Look", subagent_type="Explore", run_in_background=False))
     async with world(tmp_path, agent, *map(say, "ABCDE")) as w:
         full = system(await w.ask("one"), "init")[0]["tools"]
         sub_agent = [each["name"] for each in w.server.requests[1].body["tools"]]

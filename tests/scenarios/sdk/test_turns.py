@@ -379,7 +379,9 @@ async def test_a_start_that_fails_tells_why(tmp_path: Path) -> None:
 async def test_a_store_of_the_program_gets_every_record_and_can_bring_a_session_back(tmp_path: Path) -> None:
     store = InMemorySessionStore()
     config = tmp_path / "config"
-    reading = calls(call(2, "Agent", description="Look", prompt="Read a.txt", subagent_type="Explore"))
+    reading = calls(
+        call(2, "Agent", description="Look", prompt="Read a.txt", subagent_type="Explore", run_in_background=False)
+    )
     replies = [reading, calls(call(3, "Read", file_path="a.txt")), say("Tulips."), say("It says tulips."), say("B.")]
     more: dict[str, Any] = {"session_store": store, "env": {"CLAUDE_CONFIG_DIR": str(config)}}
     async with world(tmp_path, *replies, say("C.")) as w:

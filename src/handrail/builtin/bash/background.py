@@ -2,7 +2,7 @@
 
 from handrail.builtin.bash.permission import confirm_standing
 from handrail.builtin.bash.shell import Shell
-from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks
+from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, TaskRequest
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import Where
 from handrail.tools.context import ToolContext
@@ -24,7 +24,8 @@ async def start_background(
     inside = standing.where is Where.INSIDE
     prepared = await shell.prepare(text, str(shell.start_folder(ctx.cwd)), seconds, inside=inside)
     try:
-        return await tasks.start(kind, text, description, prepared.command, prepared.close)
+        request = TaskRequest(kind, text, description, ctx.agent.id, ctx.use.id)
+        return await tasks.start(request, prepared.command, prepared.close)
     except OSError as error:
         prepared.close()
         raise ToolError(

@@ -1,5 +1,5 @@
 """
-The background tasks of a session: started by Bash or Monitor, read by TaskOutput, stopped by TaskStop.
+The background tasks of a session: started by Bash, Monitor or Agent, read by TaskOutput, stopped by TaskStop.
 
 Each has two files in the session's folder: `<id>.output` with its output, and `<id>.json` with its state. A resumed
 session loads them; a task that was running when handrail was killed is listed as unknown and does not run any more. All
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.builtin.support.command_output import readable
@@ -22,26 +22,63 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
 from handrail.files.private_folder import make_private_folder
-from handrail.processes.spawn import End, ProcessSpec, Running, start_stored
+from handrail.processes.spawn import End, ProcessSpec, start_stored
+from handrail.records import record
 
 VERSION = 1
 MAX_EVENTS = 50
 MAX_EVENT_CHARS = 500
 MAX_NEWS_BYTES = 65_536
-SAVED_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told", "note")
+MAX_REPORT_CHARS = 30_000
+AGENT = "local_agent"
+SAVED_FIELDS = (
+    *("id", "kind", "text", "description", "cwd", "owner", "call", "subtype"),
+    *("started", "status", "code", "ended", "told", "note"),
+)
 
 ENDED_WITH_US = "does not run any more: it was ended when the session broke off, how far it got is not known"
 
 
-class BackgroundTask:
-    """One command in the background."""
+class Work(Protocol):
+    """What runs in the background: a command, or a sub-agent."""
 
-    def __init__(self, folder: Path, *, id: str, kind: str, text: str, description: str, cwd: str) -> None:  # noqa: A002
+    def poll(self) -> End | None:
+        """How it ended, if it has."""
+        ...
+
+    async def wait(self) -> End: ...
+
+    async def stop_and_wait(self) -> End: ...
+
+
+@record
+class TaskRequest:
+    """
+    What is started in the background, and for whom.
+
+    `kind` is `local_bash`, `monitor` or `local_agent`, `owner` the agent that started it, `call` the id of its call,
+    `subtype` the type of a sub-agent.
+    """
+
+    kind: str
+    text: str
+    description: str = ""
+    owner: str = "main"
+    call: str = ""
+    subtype: str = ""
+
+
+class BackgroundTask:
+    """One command or sub-agent in the background."""
+
+    def __init__(self, folder: Path, id: str, cwd: str, request: TaskRequest) -> None:  # noqa: A002
         self.id = id
-        self.kind = kind
-        """`local_bash` or `monitor`."""
-        self.text = text
-        self.description = description
+        self.kind = request.kind
+        self.text = request.text
+        self.description = request.description
+        self.owner = request.owner
+        self.call = request.call
+        self.subtype = request.subtype
         self.cwd = cwd
         self.started = time.time()
         self.ended: float | None = None
@@ -52,7 +89,7 @@ class BackgroundTask:
         """Why it was stopped, and how much output was lost."""
         self.output = folder / f"{id}.output"
         self._record = folder / f"{id}.json"
-        self._running: Running | None = None
+        self._running: Work | None = None
         self._closing: Callable[[], None] = lambda: None
         self._seconds: float | None = None
         self._stopped = False
@@ -61,7 +98,7 @@ class BackgroundTask:
         self.seen = 0
         """How many bytes of output were sent as events."""
 
-    def attend(self, running: Running, closing: Callable[[], None], seconds: float | None) -> None:
+    def attend(self, running: Work, closing: Callable[[], None], seconds: float | None) -> None:
         """Record that it runs; `closing` is called at its end, `seconds` is its time limit."""
         self._running, self._closing, self._seconds = running, closing, seconds
         self.save()
@@ -92,7 +129,7 @@ class BackgroundTask:
     def _finish(self, end: End) -> None:
         self._running = None
         self._closing()
-        self.code = shell_code(end.code)
+        self.code = None if self.kind == AGENT else shell_code(end.code)
         self.ended = time.time()
         self.status = "killed" if self._stopped or end.why else "completed" if end.code == 0 else "failed"
         self.note = "" if self._stopped else "; ".join(exit_notes(end, self._seconds))
@@ -133,14 +170,10 @@ class BackgroundTasks:
         self._quota = quota
         self._tasks = {task.id: task for task in _load_tasks(self.folder)}
 
-    async def start(
-        self, kind: str, text: str, description: str, command: ProcessSpec, closing: Callable[[], None]
-    ) -> BackgroundTask:
+    async def start(self, request: TaskRequest, command: ProcessSpec, closing: Callable[[], None]) -> BackgroundTask:
         """Start a command in the background; raises OSError if it could not be started."""
         make_private_folder(self.folder)
-        task = BackgroundTask(
-            self.folder, id=os.urandom(4).hex(), kind=kind, text=text, description=description, cwd=command.cwd
-        )
+        task = BackgroundTask(self.folder, os.urandom(4).hex(), command.cwd, request)
         store = os.open(task.output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -150,6 +183,15 @@ class BackgroundTasks:
             os.close(nothing)
         task.attend(running, closing, command.timeout)
         self._tasks[task.id] = task
+        return task
+
+    def add(self, id: str, cwd: str, request: TaskRequest, work: Work) -> BackgroundTask:  # noqa: A002
+        """Take up work that runs already, under its own id; one of that id that has ended gives way."""
+        make_private_folder(self.folder)
+        task = BackgroundTask(self.folder, id, cwd, request)
+        task.output.touch(0o600)
+        task.attend(work, lambda: None, None)
+        self._tasks[id] = task
         return task
 
     def get(self, id: str) -> BackgroundTask | None:  # noqa: A002
@@ -162,9 +204,9 @@ class BackgroundTasks:
             task.look()
         return tuple(sorted(self._tasks.values(), key=lambda task: task.started))
 
-    def attachments(self) -> Iterable[Attachment]:
-        """Notifications for the next turn: lines of monitors, and tasks that ended."""
-        lines = [line for task in self.all() for line in _notices(task)]
+    def attachments(self, is_heard_by: Callable[[str], bool] = lambda _owner: True) -> Iterable[Attachment]:
+        """Notifications for the next turn: lines of monitors, and tasks that ended, of the owners that are heard."""
+        lines = [line for task in self.all() if is_heard_by(task.owner) for line in _notices(task)]
         if lines:
             yield Attachment("task_notification", (Text("\n".join(lines)),))
 
@@ -183,11 +225,27 @@ def _notices(task: BackgroundTask) -> list[str]:
     if task.status != "running" and not task.told:
         task.mark_reported()
         note = f" ({task.note})" if task.note else ""
+        if task.kind == AGENT:
+            return [*lines, _agent_notice(task, note)]
         how = ENDED_WITH_US if task.status == "unknown" else f"has ended: {task.status}, exit code {task.code}{note}"
         lines.append(
             f"Background task {task.id} ({task.description or task.text[:80]}) {how}. Its output is in {task.output}."
         )
     return lines
+
+
+def _agent_notice(task: BackgroundTask, note: str) -> str:
+    """What the model learns when a sub-agent has ended: its report, or how it can go on."""
+    who = f"The sub-agent {task.id} ({task.subtype}: {task.description})"
+    if task.status == "unknown":
+        return f"{who} {ENDED_WITH_US}. Agent with resume={task.id!r} lets it go on with what it knows."
+    try:
+        report = task.output.read_text("utf-8", "replace").strip()
+    except OSError:
+        report = ""
+    cut = f"\n[The report goes on in {task.output}.]" if len(report) > MAX_REPORT_CHARS else ""
+    said = f"Its report:\n{report[:MAX_REPORT_CHARS]}{cut}" if report else "It left no report."
+    return f"{who} has ended: {task.status}{note}. {said}"
 
 
 def _load_tasks(folder: Path) -> list[BackgroundTask]:
@@ -197,7 +255,8 @@ def _load_tasks(folder: Path) -> list[BackgroundTask]:
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if kept.get("version", VERSION) > VERSION:
             raise HandrailError(f"{path} was written by a newer handrail. Use that one to resume the session.")
-        task = BackgroundTask(folder, **{name: kept[name] for name in ("id", "kind", "text", "description", "cwd")})
+        about = {name: str(kept[name]) for name in TaskRequest.__annotations__ if name in kept}
+        task = BackgroundTask(folder, kept["id"], kept["cwd"], TaskRequest(**about))
         task.started, task.ended, task.code = kept["started"], kept["ended"], kept["code"]
         task.status = "unknown" if kept["status"] == "running" else kept["status"]
         task.told, task.note = kept.get("told", True), kept.get("note", "")

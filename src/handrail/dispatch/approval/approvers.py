@@ -1,5 +1,6 @@
 """Asks hooks, a classifier and a handler about a call; the first answer counts."""
 
+import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -49,8 +50,16 @@ class PendingApproval:
 class Approvers:
     """The hooks, the classifier and the handler that can approve a call."""
 
-    def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, classifier: Classifier | None) -> None:
+    def __init__(
+        self,
+        handler: Handler | None,
+        hooks: PermissionHooks | None,
+        classifier: Classifier | None,
+        agent_patience: float | None = None,
+    ) -> None:
+        """`agent_patience`: seconds after which a sub-agent's question without an answer is a no."""
         self._handler = handler
+        self._agent_patience = agent_patience
         self._hooks = hooks
         self._classifier = classifier
         self._classifications: OrderedDict[str, Classification] = OrderedDict()
@@ -62,6 +71,11 @@ class Approvers:
         if handler is None:
             await race(pending.once, racers, watcher=pending.rules, on_failure=_no_answer)
             return
+        if pending.question.agent.background:  # no dialog opens for what automatic checks can decide
+            await race(pending.once, racers, watcher=pending.rules, on_failure=_no_answer)
+            if pending.once.is_resolved:
+                return
+            racers = {}
         racers[handler.who] = partial(self._ask_handler, handler, pending)
         on_failure = partial(_refuse_for, handler.who)
         await race(pending.once, racers, watcher=pending.rules, on_failure=on_failure)
@@ -70,7 +84,13 @@ class Approvers:
         await pending.request.before_question()
         if self._hooks is not None:
             self._hooks.about_to_ask(pending.request, pending.decision.reason)
-        return await handler.ask(pending.question)
+        if pending.question.agent.is_main or self._agent_patience is None:
+            return await handler.ask(pending.question)
+        try:
+            async with asyncio.timeout(self._agent_patience):
+                return await handler.ask(pending.question)
+        except TimeoutError:
+            return Deny(f"no answer came within {self._agent_patience:g} seconds")
 
     def _automatic(self, pending: PendingApproval) -> dict[str, Racer[AnswerOrDecision]]:
         racers: dict[str, Racer[AnswerOrDecision]] = {}

@@ -77,9 +77,10 @@ class PolicyGate:
         conditions: Conditions = conditions_unchecked,
         audit: Audit | None = None,
         finds_remedies: bool = True,
+        agent_patience: float | None = None,
     ) -> None:
         self.policy = policy
-        self._approvers = Approvers(handler, hooks, classifier)
+        self._approvers = Approvers(handler, hooks, classifier, agent_patience)
         self._conditions = conditions
         self._audit = audit
         self._finds_remedies = finds_remedies

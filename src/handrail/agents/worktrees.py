@@ -1,0 +1,226 @@
+"""
+Git worktrees for agents that work apart: from the caller's HEAD, removed when unchanged, kept and named when not.
+
+The caller's HEAD, index and files are never touched. What is uncommitted there is offered as a patch, made with a copy
+of the index. Nothing that the repository configures is run: no hooks, no file monitor, no filters.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from handrail.errors import ToolError
+from handrail.files.private_folder import make_private_folder
+from handrail.records import record
+
+FOLDER = Path(".handrail", "worktrees")
+SAFE = (
+    "--no-optional-locks",
+    "--no-pager",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "core.sshCommand=false"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "diff.autoRefreshIndex=false"),
+    *("-c", "advice.detachedHead=false"),
+    *("-c", "submodule.recurse=false"),
+)
+RUNS_PROGRAMS = r"^(filter\..*\.(clean|smudge|process)|include\.path|includeif\..*\.path|diff\..*\.(command|textconv))$"
+SECONDS = 120.0
+MAX_UNTRACKED = 10_000_000
+"""Bytes of files that git does not know yet that a patch holds at the most."""
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME")
+
+
+@record
+class Worktree:
+    """A worktree: where it is, on which branch, from which commit, and where the agent works in it."""
+
+    repository: str
+    path: str
+    branch: str
+    base: str
+    cwd: str
+    patch: str = ""
+
+    def as_json(self) -> str:
+        """The text from which `from_json` makes it again."""
+        return json.dumps({name: getattr(self, name) for name in Worktree.__annotations__})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Worktree":
+        """The worktree that `as_json` described."""
+        return cls(**json.loads(text))
+
+    def note_for_agent(self) -> str:
+        """What the agent has to know of the place where it works."""
+        where = f"{self.path}, on the branch {self.branch} from the commit {self.base[:12]}"
+        text = f"You work in a git worktree of your own: {where}. Stay in it."
+        if not self.patch:
+            return text
+        return f"{text}\nYour caller has changes that are not committed. If you need them: git apply {self.patch}"
+
+
+def add_worktree(cwd: Path, project: Path, name: str, state: Path, env: Mapping[str, str]) -> Worktree:
+    """
+    Make a worktree from the HEAD of the repository around `cwd`, below the project's folder if that is inside it.
+
+    Raises:
+        ToolError: there is no repository, no commit, or git refuses.
+    """
+    git = Git(env)
+    top = Path(git.text(cwd, "rev-parse", "--show-toplevel", problem="this folder is in no git repository"))
+    base = git.text(
+        top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", problem="the repository has no commit yet"
+    )
+    if programs := git.try_text(top, "config", "--local", "--includes", "--name-only", "--get-regexp", RUNS_PROGRAMS):
+        raise cannot_isolate(f"the repository's own configuration may run programs ({programs.splitlines()[0]})")
+    real = Path(os.path.realpath(project))
+    home = real if real.is_relative_to(top) else top
+    path = _make_home(home) / name
+    patch = _save_patch(git, top, base, state / "worktrees" / f"{name}.patch")
+    branch = f"worktree-{name}"
+    git.text(top, "worktree", "add", "--quiet", "-b", branch, str(path), base, problem="git made no worktree")
+    below = Path(os.path.realpath(cwd)).relative_to(top)
+    inside = path / below if (path / below).is_dir() else path
+    return Worktree(str(top), str(path), branch, base, str(inside), str(patch) if patch else "")
+
+
+def end_worktree(worktree: Worktree, env: Mapping[str, str]) -> str:
+    """Remove a worktree in which nothing changed; else keep it, and say where it is."""
+    path = Path(worktree.path)
+    if not path.is_dir():
+        return ""
+    try:
+        git = Git(env)
+        is_unchanged = (
+            git.text(path, "rev-parse", "HEAD") == worktree.base
+            and git.text(path, "rev-parse", worktree.branch) == worktree.base
+            and not git.text(path, "status", "--porcelain", "--untracked-files=all")
+            and not any(each.is_dir() for each in _entries(path / FOLDER))
+        )
+        if is_unchanged:
+            git.text(Path(worktree.repository), "worktree", "remove", "--force", worktree.path)
+            git.text(Path(worktree.repository), "branch", "--quiet", "-D", worktree.branch)
+            if worktree.patch:
+                Path(worktree.patch).unlink(missing_ok=True)
+            _tidy(path.parent)
+            return ""
+    except ToolError as error:
+        return f"[The worktree {worktree.path} is kept: {error}]"
+    return (
+        f"[What it changed is in the worktree {worktree.path}, on the branch {worktree.branch}, from the commit "
+        f"{worktree.base[:12]}. `git worktree remove` and `git branch -D` remove both.]"
+    )
+
+
+def cannot_isolate(why: str) -> ToolError:
+    """The error when an agent cannot work apart: it then does not work at all."""
+    return ToolError(f"There is no worktree for the sub-agent: {why}. Leave isolation out, or ask the user.")
+
+
+class Git:
+    """Runs git without what a repository could make it run."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        program = shutil.which("git", path=env.get("PATH"))
+        if program is None:
+            raise cannot_isolate("there is no git program")
+        self._program = program
+        self._env = {name: env[name] for name in KEPT if name in env}
+        self._env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_LFS_SKIP_SMUDGE": "1"}
+
+    def run(
+        self, folder: Path, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """Run a command in a folder."""
+        try:
+            return subprocess.run(  # noqa: S603  # git, with arguments of ours
+                (self._program, *SAFE, *arguments),
+                cwd=folder,
+                env={**self._env, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
+                start_new_session=True,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise cannot_isolate(f"git {arguments[0]} failed: {error}") from error
+
+    def text(self, folder: Path, *arguments: str, problem: str = "") -> str:
+        """What a command prints. Raises ToolError if it fails."""
+        done = self.run(folder, *arguments)
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            why = problem or f"git {arguments[0]} failed"
+            raise cannot_isolate(f"{why} ({said[-1]})" if said else why)
+        return os.fsdecode(done.stdout).rstrip("\n")
+
+    def try_text(self, folder: Path, *arguments: str) -> str:
+        """What a command prints; empty if it fails."""
+        done = self.run(folder, *arguments)
+        return "" if done.returncode else os.fsdecode(done.stdout).rstrip("\n")
+
+
+def _make_home(project: Path) -> Path:
+    """The folder for worktrees, which git does not list; nothing is followed out of the project."""
+    for folder in (project / FOLDER.parent, project / FOLDER):
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            raise cannot_isolate(f"{folder} is not a folder")
+        folder.mkdir(exist_ok=True)
+    ignore = project / FOLDER / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
+    return project / FOLDER
+
+
+def _entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _tidy(home: Path) -> None:
+    """Remove the folder for worktrees after the last of them."""
+    if [each.name for each in _entries(home)] != [".gitignore"]:
+        return
+    (home / ".gitignore").unlink()
+    home.rmdir()
+    if not _entries(home.parent):
+        home.parent.rmdir()
+
+
+def _save_patch(git: Git, top: Path, base: str, file: Path) -> Path | None:
+    """What is not committed, as a patch in a file; None = nothing. Index and objects are copies."""
+    index = top / git.text(top, "rev-parse", "--git-path", "index")
+    objects = top / git.text(top, "rev-parse", "--git-path", "objects")
+    untracked = git.text(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+    size = sum(os.lstat(top / name).st_size for name in untracked if name and os.path.lexists(top / name))
+    with tempfile.TemporaryDirectory(prefix="handrail-") as scratch:
+        copy = Path(scratch, "index")
+        if index.exists():
+            shutil.copy2(index, copy)
+        env = {
+            "GIT_INDEX_FILE": str(copy),
+            "GIT_OBJECT_DIRECTORY": str(Path(scratch, "objects")),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
+        }
+        Path(scratch, "objects").mkdir()
+        exclude = (".", ":(exclude,top).handrail")
+        which = "--all" if size <= MAX_UNTRACKED else "--update"
+        added = git.run(top, "add", which, "--", *exclude, env=env)
+        how = ("--cached", "--binary", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+        changes = git.run(top, "diff", *how, base, env=env)
+        if added.returncode or changes.returncode:
+            said = (added.stderr + changes.stderr).decode("utf-8", "replace").strip()
+            raise cannot_isolate(f"what is not committed cannot be read ({said[-200:]})")
+        if not changes.stdout:
+            return None
+        make_private_folder(file.parent)
+        file.touch(0o600)
+        file.write_bytes(changes.stdout)
+        return file

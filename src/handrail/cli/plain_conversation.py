@@ -1,0 +1,188 @@
+"""`handrail --plain`: a conversation line by line, for screen readers, logs and terminals that draw nothing."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr
+from dataclasses import replace
+from typing import TextIO, cast
+
+from handrail.cli.conversation_ask import ConversationHandler
+from handrail.cli.conversation_commands import chat_commands
+from handrail.cli.conversation_start import ask_trust, open_with_key
+from handrail.cli.flags import Flags
+from handrail.cli.session_flags import session_spec
+from handrail.conversation.plain import plain
+from handrail.errors import HandrailError
+from handrail.loop.events import LoopEvent, RunEnded
+from handrail.session.build import open_session
+from handrail.session.session import Session
+from handrail.session.spec import SessionHost
+from handrail.tools.cards import Tone
+from handrail.tools.events import CallQueued
+from handrail.tui.interactive.chat import Chat
+from handrail.tui.interactive.dialog import DialogChoice, DialogQuestion, DialogReply
+from handrail.tui.interactive.paint import NONE
+from handrail.tui.question import Keyboard
+from handrail.tui.run_view import RunView
+from handrail.tui.screen import Screen, terminal_columns
+from handrail.tui.text import wrap
+
+FAILED = 1
+CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+async def converse(flags: Flags, prompt: str) -> tuple[int, str]:
+    """Converse until the person leaves: the exit code, and the session to go on with, if another one is wanted."""
+    screen = Screen(sys.stderr, sys.stdout, {"TERM": "dumb", "COLUMNS": str(terminal_columns(sys.stdout, os.environ))})
+    front = PlainFront(screen, Keyboard(0))
+    with redirect_stderr(cast("TextIO", screen)):
+        for warning in flags.warnings:
+            front.say(warning, "warning")
+        try:
+            chat = await open_chat(flags.chosen, front)
+        except HandrailError as error:
+            front.say(str(error), "bad")
+            return FAILED, ""
+        try:
+            code = await converse_with(chat, front, prompt)
+        finally:
+            await chat.session.aclose()
+        if chat.session.transcript is not None and chat.session.conversation.messages and not chat.wants_session:
+            front.say(f"the session is kept. Go on with: handrail --resume {chat.session.id}")
+    return code, chat.wants_session
+
+
+async def open_chat(chosen: argparse.Namespace, front: "PlainFront") -> Chat:
+    """The conversation that the flags ask for."""
+
+    def mark(_use_id: str, _is_open: bool) -> None:
+        """A question is on the screen by itself."""
+
+    def open_for(env: dict[str, str]) -> Session:
+        host = SessionHost(on_warning=front.warn, handler=ConversationHandler(front, lambda _use: None, mark))
+        return open_session(replace(session_spec(chosen), interactive=True), env, host)
+
+    await ask_trust(chosen, front)
+    return Chat(await open_with_key(chosen, front, open_for), front, chat_commands())
+
+
+async def converse_with(chat: Chat, front: "PlainFront", prompt: str) -> int:
+    """Do one line after another; the exit code."""
+    loop = asyncio.get_running_loop()
+    line = asyncio.ensure_future(front.read(prompt))
+    ended: list[int] = []
+
+    def interrupt() -> None:
+        if chat.session.conversation.running:
+            chat.interrupt()
+        else:
+            line.cancel()
+
+    def end(code: int) -> None:
+        ended.append(code)
+        chat.interrupt()
+        line.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    for number, code in CODES.items():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, end, code)
+    while not chat.wants_end and not ended:
+        try:
+            text = await line
+        except asyncio.CancelledError:
+            break
+        if text is None:
+            break
+        if text.strip():
+            await chat.send(text.strip())
+        line = asyncio.ensure_future(front.read())
+    line.cancel()
+    return ended[0] if ended else 0
+
+
+class PlainFront:
+    """Draws nothing twice: every line stays, and questions are answered with a number and Enter."""
+
+    theme = NONE
+
+    def __init__(self, screen: Screen, keyboard: Keyboard) -> None:
+        self._screen = screen
+        self._keyboard = keyboard
+        self._view: RunView | None = None
+        self._loop = asyncio.get_running_loop()
+        self._one_by_one = asyncio.Lock()
+
+    async def read(self, given: str = "") -> str | None:
+        """The next line that is typed; None at the end of the input."""
+        self._screen.write(f"> {plain(given)}\n" if given else "> ")
+        self._screen.flush()
+        return given or await self._keyboard.line()
+
+    def on_event(self, event: LoopEvent) -> None:
+        """Draw an event."""
+        if self._view is None:
+            self._view = RunView(self._screen)
+        if isinstance(event, CallQueued):
+            self._screen.line(f"- {plain(event.card.line)} ...")
+        self._view.on_event(event)
+        if isinstance(event, RunEnded):
+            if event.is_error:
+                self.say(event.problem or event.why.value.replace("_", " "), "bad")
+            self._view.close()
+            self._view = None
+
+    def say(self, text: str, tone: Tone = "plain", *, dim: bool = False) -> None:
+        """Write a note."""
+        for line in plain(text).split("\n"):
+            for row in wrap(line, self._screen.width, "  "):
+                self._screen.line(row, tone, dim=dim)
+
+    def warn(self, text: str) -> None:
+        """Write a warning, which may come from the thread of a tool."""
+        self._loop.call_soon_threadsafe(self.say, text, "warning")
+
+    def prompt(self, text: str) -> None:
+        """What was typed is on the screen already."""
+
+    async def page(self, text: str) -> None:
+        """Write a long text."""
+        self.say(text)
+
+    async def ask(self, question: DialogQuestion) -> DialogReply | None:
+        """The person's answer: a number, and a text where the choice wants one; an empty line leaves the question."""
+        async with self._one_by_one:
+            with self._screen.question() as write:
+                try:
+                    return await self._ask(question, lambda line: write(f"{line}\n"))
+                finally:
+                    write("\n")
+
+    async def _ask(self, question: DialogQuestion, write: Callable[[str], None]) -> DialogReply | None:
+        width = self._screen.width
+        for line in (question.title, *question.body(width, 10_000)):
+            write(plain(line))
+        for number, choice in enumerate(question.choices, 1):
+            write(plain(f"  {number}. {choice.label}"))
+        write("Type a number, then Enter; an empty line leaves the question.")
+        self._keyboard.discard()  # what was typed before the question could be read is no answer to it
+        while True:
+            typed = await self._keyboard.line()
+            if typed is None or not typed.strip():
+                return None
+            if typed.strip().isdecimal() and 0 < int(typed) <= len(question.choices):
+                return await self._take(question.choices[int(typed) - 1], write)
+            write(f"Type a number from 1 to {len(question.choices)}.")
+
+    async def _take(self, choice: DialogChoice, write: Callable[[str], None]) -> DialogReply | None:
+        if choice.edit is None or choice.edits_on_tab:
+            return DialogReply(choice.value, choice.edit or "")
+        if choice.edit:
+            write(plain(f"It is: {choice.edit}"))
+        write("Type the text, then Enter.")
+        typed = await self._keyboard.line()
+        return None if typed is None else DialogReply(choice.value, typed.strip() or choice.edit)

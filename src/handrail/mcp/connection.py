@@ -1,0 +1,317 @@
+"""
+One configured server over a whole session: connected in a task of its own, listed anew when it says so, reconnected.
+
+    pending -> connected -> pending (a remote server is lost, and tried again) -> connected | failed
+    pending -> failed | needs-auth
+    any     -> disabled
+
+A lost server keeps its tools, so that requests stay as they are; a call of one says why it cannot be made.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from handrail.conversation.blocks import ResultBlock
+from handrail.errors import (
+    AuthorizationNeededError,
+    HandrailError,
+    HttpStatusError,
+    McpError,
+    SessionLostError,
+    UnreachableError,
+)
+from handrail.mcp.config import REMOTE, ServerConfig
+from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_server
+from handrail.mcp.peer import OnProgress
+from handrail.mcp.server import Listing, Server
+from handrail.mcp.tools import McpTool, tools_of
+from handrail.records import record
+from handrail.tools.output import Output
+
+log = logging.getLogger(__name__)
+
+BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Seconds before each try to reach a lost server again."""
+FIRST_TRIES = 3
+QUIET = 0.2
+"""Seconds between a server's word that a list has changed and the question for it: more such words may follow."""
+LIST_CHANGES = {f"notifications/{kind}/list_changed": kind for kind in ("tools", "prompts", "resources")}
+MAX_SUBSCRIBED = 100
+
+
+@record
+class ConnectionEvents:
+    """What a connection tells after it was first settled, and how it waits between tries."""
+
+    on_change: Callable[[], None] = lambda: None
+    """Its tools, prompts, resources or status have changed."""
+    on_update: Callable[[str, str], None] = lambda _server, _uri: None
+    """A resource of that server, at that address, has changed."""
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class ServerConnection:
+    """One server. `resolve` gives its configuration each time it is connected, or raises McpError."""
+
+    def __init__(
+        self,
+        name: str,
+        resolve: Callable[[], ServerConfig],
+        parts: ServerParts = NO_PARTS,
+        events: ConnectionEvents = ConnectionEvents(),  # noqa: B008  # frozen
+    ) -> None:
+        self.name = name
+        self.status = "pending"
+        self.error = ""
+        self.tools: tuple[McpTool, ...] = ()
+        self.problems: tuple[str, ...] = ()
+        self.server: Server | None = None
+        self._resolve = resolve
+        self._parts = parts
+        self._events = events
+        self._lists: dict[str, Listing] = {}
+        self._stale: set[str] = set()
+        self._wake = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._subscribed: list[str] = []
+        self._resubscribe = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+
+    # Its life
+
+    def start(self) -> None:
+        """Connect in the background."""
+        if self._task is None or self._task.done():
+            self._closing = False
+            self._settled.clear()
+            self.status, self.error = "pending", ""
+            self._task = asyncio.create_task(self._live(), name=f"MCP server {self.name}")
+
+    async def settled(self) -> None:
+        """Wait until it is connected, or it is clear that it will not be soon."""
+        await self._settled.wait()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it was connected, or could not be."""
+        return self._settled.is_set()
+
+    async def aclose(self, status: str = "pending") -> None:
+        """End the connection. Never raises; may be called twice, in any order with others, from any task."""
+        if self._task is not None:
+            if not self._closing:
+                self._closing = True
+                self._task.cancel()
+            await asyncio.wait({self._task})
+        self.status = status if self.status != "failed" else self.status
+
+    def forget(self, status: str, error: str = "") -> None:
+        """Take its tools away for good: it may not be used any more."""
+        self.tools, self.problems, self._lists = (), (), {}
+        self.status, self.error = status, error
+
+    async def _live(self) -> None:
+        try:
+            await self._connect_first()
+            self._events.on_change()
+            while self.server is not None:
+                await self._serve(self.server)
+                await self._reconnect()
+        except Exception as error:
+            log.exception("the connection to the MCP server %r failed", self.name)
+            self._fail("failed", f"it could not be handled: {error!r}.")
+            self._events.on_change()
+        finally:
+            await self._drop()
+            self._settled.set()
+
+    async def _connect_first(self) -> None:
+        for seconds in (*BACKOFF[: FIRST_TRIES - 1], 0.0):
+            try:
+                config = self._resolve()
+                self._settle(await self._open(config))
+                return
+            except AuthorizationNeededError as error:
+                self._fail("needs-auth", str(error))
+                return
+            except HandrailError as error:
+                self._fail("failed", str(error))
+                if not _may_pass(error):
+                    return
+            if not seconds:
+                return
+            await self._events.pause(seconds)
+
+    async def _reconnect(self) -> None:
+        """After a loss: try again and again, if it is elsewhere. A program that ended is not started again."""
+        lost = self.server.peer.ended.result() if self.server else ""
+        await self._drop()
+        self.status, self.error = "failed", f"it is lost: {lost.rstrip('.')}."
+        for seconds in BACKOFF if self._is_remote() else ():
+            self.status = "pending"
+            self._events.on_change()
+            try:
+                self._settle(await self._open(self._resolve()))
+                self._events.on_change()
+                return
+            except AuthorizationNeededError as error:
+                self._fail("needs-auth", str(error))
+                break
+            except HandrailError as error:
+                self._fail("pending", str(error))
+            await self._events.pause(seconds)
+        if self.status == "pending":
+            self.status = "failed"
+        self._events.on_change()
+
+    def _is_remote(self) -> bool:
+        try:
+            return self._resolve().transport in REMOTE
+        except HandrailError:
+            return False
+
+    async def _open(self, config: ServerConfig) -> Server:
+        server = await open_server(config, self._parts, self._take_notification)
+        try:
+            server.lists.update({kind: each for kind, each in self._lists.items() if each.is_fresh})
+            await server.load()
+        except BaseException:
+            await server.aclose()
+            raise
+        return server
+
+    def _settle(self, server: Server) -> None:
+        self.server = server
+        self._lists = server.lists
+        self._take_tools(server)
+        self.status, self.error = "connected", ""
+        self._settled.set()
+
+    def _take_tools(self, server: Server) -> None:
+        accepted, refused = self._parts.accept(self.name, server.tools)
+        self.tools, problems = tools_of(self, accepted, self.tools)
+        self.problems = (*refused, *problems)
+
+    def _fail(self, status: str, error: str) -> None:
+        self.status, self.error = status, error
+        self._settled.set()
+
+    async def _drop(self) -> None:
+        server, self.server = self.server, None
+        if server is not None:
+            await server.aclose()
+
+    # While it is connected
+
+    async def _serve(self, server: Server) -> None:
+        """Until the connection ends: list anew what has changed."""
+        tasks = [asyncio.create_task(self._listen(server)), asyncio.create_task(self._follow(server))]
+        try:
+            await asyncio.wait({server.peer.ended})
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def _follow(self, server: Server) -> None:
+        """List anew what the server says has changed, as often as it says so, but not more often than we like."""
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(QUIET)
+            await self._refresh(server)
+
+    async def _refresh(self, server: Server) -> None:
+        self._wake.clear()
+        stale, self._stale = tuple(self._stale), set()
+        kept = dict(server.lists)
+        for kind in stale:
+            server.lists.pop(kind, None)
+        with suppress(McpError):  # else the old lists stay
+            await server.load(stale)
+        server.lists = {**kept, **server.lists}
+        self._lists = server.lists
+        self._take_tools(server)
+        self._events.on_change()
+
+    async def _listen(self, server: Server) -> None:
+        """The stream of changes of a server of 2026-07-28; when it breaks off, everything may have changed."""
+        for seconds in (*BACKOFF, *BACKOFF):
+            while not (changes := server.changes(self._subscribed)):
+                await self._resubscribe.wait()
+                self._resubscribe.clear()
+            await self._listen_until_more(server, changes)
+            await self._events.pause(seconds)
+            for kind in LIST_CHANGES.values():
+                if not server.lists.get(kind, Listing()).is_fresh and server.welcome.offers(kind, "listChanged"):
+                    self._mark_stale(kind)
+
+    async def _listen_until_more(self, server: Server, changes: Mapping[str, Any]) -> None:
+        """Take in changes until the stream ends, or there is more to take in."""
+        stream = asyncio.ensure_future(server.listen(changes))
+        more = asyncio.ensure_future(self._resubscribe.wait())
+        try:
+            await asyncio.wait({stream, more}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (stream, more):
+                task.cancel()
+            await asyncio.gather(stream, more, return_exceptions=True)
+            self._resubscribe.clear()
+
+    def _take_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        if (kind := LIST_CHANGES.get(method)) is not None:
+            self._mark_stale(kind)
+        elif method == "notifications/resources/updated":
+            uri = str(params.get("uri"))
+            if any(uri.startswith(each) for each in self._subscribed):  # it may lie below what was asked for
+                self._events.on_update(self.name, uri)
+
+    def _mark_stale(self, kind: str) -> None:
+        self._stale.add(kind)
+        self._wake.set()
+
+    # What is asked of it
+
+    def reachable(self) -> Server:
+        """The connected server; McpError with the reason if it is not connected."""
+        if self.server is not None and self.status == "connected":
+            return self.server
+        if self.status == "pending":
+            why = f" {self.error}" if self.error else ""
+            raise McpError(f"The MCP server {self.name!r} is not connected at the moment.{why} Try again later.")
+        why = self.error or f"it is {self.status}."
+        raise McpError(f"The MCP server {self.name!r} is not connected: {why}")
+
+    async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
+        """Call a tool; raises McpError. A server that lost our session, and so did nothing, is asked once more."""
+        try:
+            return await self.reachable().call(tool, given, call_id, on_progress)
+        except SessionLostError:
+            self._settled.clear()
+            await self._settled.wait()
+            return await self.reachable().call(tool, given, call_id, on_progress)
+
+    async def read(self, uri: str) -> tuple[ResultBlock, ...]:
+        """The contents of a resource; from then on changes of it are told."""
+        server = self.reachable()
+        blocks = await server.read(uri)
+        if uri not in self._subscribed and len(self._subscribed) < MAX_SUBSCRIBED:
+            self._subscribed.append(uri)
+            self._resubscribe.set()
+            with suppress(McpError):
+                await server.subscribe(uri)
+        return blocks
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> Sequence[tuple[str, ResultBlock]]:
+        """The messages that a prompt gives."""
+        return await self.reachable().prompt(name, arguments)
+
+
+def _may_pass(error: HandrailError) -> bool:
+    """Whether another try may help: the server was not reached, or has a problem of its own."""
+    if isinstance(error, HttpStatusError):
+        return error.status >= 500
+    return isinstance(error, UnreachableError)

@@ -1,0 +1,79 @@
+"""JSON-RPC messages: what an answer says, cleaned of what cannot be written or shown."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from handrail.errors import JsonRpcError, McpError
+
+Message: TypeAlias = dict[str, Any]
+
+MAX_DEPTH = 100
+MAX_ERROR = 2_000
+METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, BUSY = -32601, -32602, -32603, -32000
+CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move a terminal's cursor, change its colours, or turn the direction of text."""
+
+
+def request_message(number: int | str, method: str, params: Mapping[str, Any]) -> Message:
+    """A request."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
+
+
+def notification(method: str, params: Mapping[str, Any]) -> Message:
+    """A notification."""
+    return {"jsonrpc": "2.0", "method": method, **({"params": dict(params)} if params else {})}
+
+
+def answer_message(number: int | str, result: Mapping[str, Any]) -> Message:
+    """The answer to a request of a server."""
+    return {"jsonrpc": "2.0", "id": number, "result": dict(result)}
+
+
+def error_message(number: int | str, code: int, text: str) -> Message:
+    """The refusal of a request of a server."""
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": text}}
+
+
+def result_of(answer: Mapping[str, Any], method: str) -> Mapping[str, Any]:
+    """The result in an answer; raises JsonRpcError if it is an error, McpError if it is not understood."""
+    match answer:
+        case {"error": {"message": str(text)} as error}:
+            code = error.get("code")
+            raise JsonRpcError(
+                f"{method} failed: {shown_text(text)[:MAX_ERROR]}",
+                code if isinstance(code, int) else INTERNAL_ERROR,
+                error.get("data"),
+            )
+        case {"error": error} if error is not None:
+            raise JsonRpcError(f"{method} failed: {error!r:.500}", INTERNAL_ERROR)
+        case {"result": Mapping() as result}:
+            clean: Mapping[str, Any] = clean_value(result, method)
+            return clean
+        case _:
+            raise McpError(f"{method} got an answer that is not a JSON-RPC result: {str(answer)[:200]!r}")
+
+
+def clean_value(value: Any, method: str, depth: int = 0) -> Any:
+    """The JSON value without lone surrogates; raises McpError if it is nested too deeply."""
+    if depth > MAX_DEPTH:
+        raise McpError(f"{method} got an answer that is nested more than {MAX_DEPTH} levels deep.")
+    match value:
+        case str():
+            return clean_text(value)
+        case dict():
+            return {clean_text(name): clean_value(each, method, depth + 1) for name, each in value.items()}
+        case list():
+            return [clean_value(each, method, depth + 1) for each in value]
+        case _:
+            return value
+
+
+def clean_text(text: str) -> str:
+    """The text without lone surrogates, which cannot be encoded."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def shown_text(text: str) -> str:
+    """The text as it may be shown: without lone surrogates and control characters."""
+    return CONTROLS.sub("\ufffd", clean_text(text))

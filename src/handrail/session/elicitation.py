@@ -1,0 +1,98 @@
+"""Questions of MCP servers to the person: hooks may answer, then whoever answers questions about calls."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.approval.question import Handler, Question
+from handrail.errors import HandrailError
+from handrail.hooks.runner import Hooks
+from handrail.mcp.host import CANCELLED, Elicitation, ElicitationAnswer
+from handrail.permissions.risk import Level, Risk
+from handrail.tools.context import RunContext
+from handrail.tools.mcp_names import server_name
+from handrail.tools.permission import Allow, Deny
+
+RISK = Risk(Level.MEDIUM, ("the answer goes to the server",))
+
+
+class Elicitor:
+    """
+    Answers the questions of servers.
+
+    With no hook and no one to ask, the answer is that the question was cancelled. A yes means the values that the form
+    has by itself; a program that answers gives others as `content` of the changed input.
+    """
+
+    def __init__(self, hooks: Hooks, handler: Handler | None, run: Callable[[], RunContext]) -> None:
+        self._hooks = hooks
+        self._handler = handler
+        self._run = run
+        self._number = 0
+
+    async def elicit(self, question: Elicitation) -> ElicitationAnswer:
+        """The answer to a question of a server."""
+        fields = _fields(question)
+        answer = await self._ask_hooks("Elicitation", fields)
+        if answer is None:
+            answer = await self._ask_person(question, fields)
+        said = {"action": answer.action, "content": answer.content}
+        return await self._ask_hooks("ElicitationResult", {**fields, **said}) or answer
+
+    async def _ask_hooks(self, event: str, fields: Mapping[str, Any]) -> ElicitationAnswer | None:
+        if not self._hooks.wants(event):
+            return None
+        result = await self._hooks.fire(event, dict(fields), self._run())
+        if result.block is not None or result.stop is not None:
+            return ElicitationAnswer("decline")
+        match result.updated_output:
+            case {"action": "accept" | "decline" | "cancel" as action, "content": content}:
+                return ElicitationAnswer(action, content)
+            case _:
+                return None
+
+    async def _ask_person(self, question: Elicitation, fields: Mapping[str, Any]) -> ElicitationAnswer:
+        if self._handler is None:
+            return CANCELLED
+        self._number += 1
+        number = f"mcp-elicitation-{self._number}"
+        try:
+            answer = await self._handler.ask(_question(question, number, fields))
+        except HandrailError:
+            return CANCELLED
+        match answer:
+            case Allow(updated_input=changed):
+                content = changed.get("content") if isinstance(changed, Mapping) else None
+                return ElicitationAnswer("accept", content if isinstance(content, Mapping) else {})
+            case Deny():
+                return ElicitationAnswer("decline")
+            case _:
+                return CANCELLED
+
+
+def _fields(question: Elicitation) -> dict[str, Any]:
+    """What hooks are told."""
+    beside = {"url": question.url} if question.mode == "url" else {"requested_schema": question.schema}
+    number = {"elicitation_id": question.id} if question.id else {}
+    return {
+        "mcp_server_name": question.server,
+        "message": question.message,
+        "mode": question.mode,
+        **beside,
+        **number,
+    }
+
+
+def _question(question: Elicitation, number: str, fields: Mapping[str, Any]) -> Question:
+    wanted = (
+        f"visit {question.url}" if question.mode == "url" else f"answer: {', '.join(question.fields) or 'yes or no'}"
+    )
+    return Question(
+        number,
+        ToolUse(number, f"mcp__{server_name(question.server)}__elicitation", dict(fields)),
+        summary=f"The MCP server {question.server} asks you to {wanted}",
+        reason=question.message,
+        risk=RISK,
+        name=f"The MCP server {question.server!r}, which has a question,",
+        description=question.message,
+    )

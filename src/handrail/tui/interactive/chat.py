@@ -1,0 +1,148 @@
+"""
+A conversation with a session, whatever draws it: prompts, commands, notes, and going back.
+
+    fix the tests       a prompt
+    /help               a command of the terminal, or one of the session
+    !git status         runs in your shell, under no rules but your own; the model sees what it printed
+    #use tabs           goes into a memory file
+"""
+
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import Attachment, UserMessage
+from handrail.errors import HandrailError
+from handrail.hooks.texts import reminder
+from handrail.loop.events import Compacted, LoopEvent
+from handrail.processes.run import run as run_program
+from handrail.records import record
+from handrail.session.session import Session
+from handrail.session.slash_commands import match_command
+from handrail.tools.cards import Tone
+from handrail.transcripts.writer import new_id
+from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
+from handrail.tui.interactive.transcript import TranscriptText
+
+MAX_OUTPUT = 30_000
+
+
+class Front(Protocol):
+    """What draws a conversation and asks its person."""
+
+    def on_event(self, event: LoopEvent) -> None: ...
+
+    def say(self, text: str, tone: Tone = "plain", *, dim: bool = False) -> None: ...
+
+    def prompt(self, text: str) -> None:
+        """Show what the person sent."""
+        ...
+
+    async def ask(self, question: DialogQuestion) -> DialogReply | None: ...
+
+    async def page(self, text: str) -> None:
+        """Show a long text."""
+        ...
+
+
+@record
+class ChatCommand:
+    """A command that the terminal carries out itself."""
+
+    description: str
+    act: "Callable[[Chat, str], Awaitable[None]]"
+    hint: str = ""
+
+
+@record
+class SentPrompt:
+    """A prompt of this conversation, and where it stands in the history."""
+
+    id: str
+    text: str
+    before: int
+    """How many messages there were before it."""
+
+
+@dataclass
+class Chat:
+    """One session, and what its person does with it."""
+
+    session: Session
+    front: Front
+    commands: Mapping[str, ChatCommand]
+    sent: list[SentPrompt] = field(default_factory=list)
+    transcript: TranscriptText = field(default_factory=lambda: TranscriptText(lambda: time.strftime("%H:%M:%S")))
+    wants_end: bool = False
+    wants_session: str = ""
+    """The session to go on with, instead of this one."""
+
+    async def send(self, text: str) -> None:
+        """Do what was typed, to its end. What goes wrong is said, and the conversation goes on."""
+        try:
+            await self._send(text)
+        except HandrailError as error:
+            self.front.say(str(error), "bad")
+
+    async def _send(self, text: str) -> None:
+        called = match_command(UserMessage((Text(text),)))
+        if text.startswith("!") and text[1:].strip():
+            self.front.prompt(text)
+            await self._run_own(text[1:].strip())
+        elif text.startswith("#") and text[1:].strip() and "note" in self.commands:
+            self.front.prompt(text)
+            await self.commands["note"].act(self, text[1:].strip())
+        elif called is not None and called["name"] in self.commands:
+            self.front.prompt(text)
+            await self.commands[called["name"]].act(self, (called["words"] or "").strip())
+        else:
+            self.front.prompt(text)
+            await self.work(text)
+
+    async def work(self, text: str) -> None:
+        """Let the agent work on a prompt."""
+        sent = SentPrompt(new_id(), text, len(self.session.conversation.messages))
+        self.sent.append(sent)
+        async with aclosing(self.session.drive(UserMessage((Text(text),)), prompt_id=sent.id)) as events:
+            async for event in events:
+                if isinstance(event, Compacted):
+                    self.sent.clear()  # where they stood is not known any more
+                self.transcript.on_event(event)
+                self.front.on_event(event)
+
+    async def _run_own(self, command: str) -> None:
+        shell = os.environ.get("SHELL") or "/bin/sh"
+        folder = str(self.session.conversation.state.context.cwd)
+        try:
+            ended = await run_program(
+                [shell, "-c", command], cwd=folder, env=os.environ, timeout=None, max_bytes=MAX_OUTPUT
+            )
+        except OSError as error:
+            self.front.say(f"{shell} cannot be started: {error}. Set SHELL to a shell that is there.", "bad")
+            return
+        output = (ended.stdout + ended.stderr).decode("utf-8", "replace").rstrip()
+        code = f"\nexit code {ended.code}" if ended.code else ""
+        self.front.say(f"{output}{code}".strip() or "(no output)", "warning" if ended.code else "plain", dim=True)
+        note = f"The user ran `{command}` in their own shell. It printed:\n{output}{code}"
+        self.session.conversation.state.mailbox.note(Attachment("command", (Text(reminder(note)),)))
+
+    def interrupt(self) -> None:
+        """Stop what the agent does now."""
+        self.session.conversation.interrupt()
+
+    def queue(self, text: str) -> None:
+        """Add a message to the running turn; calls that give way to one stop now."""
+        self.session.conversation.send(UserMessage((Text(text),)), interrupt=True)
+
+    def go_back(self, to: SentPrompt, *, conversation: bool, files: bool) -> list[str]:
+        """Go back to before a prompt: what was said, the files, or both. The files that were brought back."""
+        restored = self.session.rewind(to.id)["restored"] if files else []
+        if conversation:
+            messages = self.session.conversation.messages[: to.before]
+            self.session.conversation.state.replace_history(messages)
+            self.sent = self.sent[: self.sent.index(to)]
+        return [str(each) for each in restored]

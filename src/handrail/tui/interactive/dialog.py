@@ -1,0 +1,205 @@
+"""
+Questions in the place above the input line: a title, what it is about, and choices with numbers.
+
+One after another; a question that is taken back disappears. What is typed while a question comes up is never its
+answer: it belongs to the input line until no key was pressed for a moment.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from handrail.conversation.plain import plain
+from handrail.records import record
+from handrail.tui.interactive.paint import Theme, paint
+from handrail.tui.text import clip, wrap
+
+QUIET = 0.4
+"""Seconds without a key until a question takes the keys."""
+MAX_CHOICES = 9
+"""How many choices are shown at once."""
+
+
+@record
+class DialogChoice:
+    """One answer. With `edit`, choosing it first opens this text for editing; `label` may say more in `detail`."""
+
+    value: str
+    label: str
+    detail: str = ""
+    edit: str | None = None
+    edits_on_tab: bool = False
+    """The text is only opened with Tab; Enter takes the choice as it is."""
+
+
+@record
+class DialogQuestion:
+    """What is asked. `body` gives the lines about it in a width and a number of rows."""
+
+    title: str
+    choices: tuple[DialogChoice, ...]
+    body: Callable[[int, int], Sequence[str]] = lambda _width, _rows: ()
+    searchable: bool = False
+    """Typing narrows the choices down, instead of choosing by number."""
+    hint: str = ""
+    hasty: bool = False
+    """The person asked for it, so it takes the keys at once."""
+
+
+@record
+class DialogReply:
+    """The value of the choice that was taken, and the text that was typed or changed for it."""
+
+    value: str
+    text: str = ""
+
+
+@dataclass(eq=False)
+class OpenQuestion:
+    """A question with where the person stands in it."""
+
+    question: DialogQuestion
+    answer: "asyncio.Future[DialogReply | None]"
+    selected: int = 0
+    search: str = ""
+    editing: bool = False
+    armed: bool = False
+    since: float = 0.0
+    shown: list[DialogChoice] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.shown = list(self.question.choices)
+
+    @property
+    def choice(self) -> DialogChoice | None:
+        """The choice that is selected; None if the search leaves none."""
+        return self.shown[self.selected] if self.shown else None
+
+    def move(self, by: int) -> None:
+        """Select another choice."""
+        if self.shown:
+            self.selected = (self.selected + by) % len(self.shown)
+
+    def narrow(self, search: str) -> None:
+        """Show the choices that contain all words of the search."""
+        words = search.lower().split()
+        self.search = search
+        self.shown = [
+            each
+            for each in self.question.choices
+            if all(word in f"{each.label} {each.detail}".lower() for word in words)
+        ]
+        self.selected = 0
+
+
+class Questions:
+    """The questions that wait, the first of them on the screen."""
+
+    def __init__(self, clock: Callable[[], float], on_change: Callable[[], None]) -> None:
+        self._clock = clock
+        self._on_change = on_change
+        self._waiting: list[OpenQuestion] = []
+
+    @property
+    def current(self) -> OpenQuestion | None:
+        """The question on the screen."""
+        return self._waiting[0] if self._waiting else None
+
+    @property
+    def count(self) -> int:
+        """How many wait, with that on the screen."""
+        return len(self._waiting)
+
+    async def ask(self, question: DialogQuestion) -> DialogReply | None:
+        """The person's answer; None = the question was left. Cancelling takes it back."""
+        future: asyncio.Future[DialogReply | None] = asyncio.get_running_loop().create_future()
+        waiting = OpenQuestion(question, future)
+        # what the person asked for is not held up by what the model asks for
+        self._waiting.insert(1 if question.hasty and self._waiting else len(self._waiting), waiting)
+        self._begin_current()
+        try:
+            return await future
+        finally:
+            self._waiting.remove(waiting)
+            self._begin_current()
+
+    def _begin_current(self) -> None:
+        if (current := self.current) is not None and not current.since:
+            current.since = self._clock()
+            current.armed = current.question.hasty
+        self._on_change()
+
+    def arm(self, last_key: float) -> float:
+        """Let the question take the keys if none was pressed for a moment; else the seconds to wait for that."""
+        current = self.current
+        if current is None or current.armed:
+            return 0.0
+        left = QUIET - (self._clock() - max(current.since, last_key))
+        if left > 0:
+            return left
+        current.armed = True
+        self._on_change()
+        return 0.0
+
+    def reply(self, reply: DialogReply | None) -> None:
+        """Answer the question on the screen."""
+        if (current := self.current) is not None and not current.answer.done():
+            current.answer.set_result(reply)
+
+    def leave_all(self) -> None:
+        """No question is answered any more."""
+        for waiting in self._waiting:
+            if not waiting.answer.done():
+                waiting.answer.set_result(None)
+
+
+def question_lines(asked: OpenQuestion, count: int, width: int, height: int, theme: Theme) -> tuple[list[str], int]:
+    """The question drawn in at most so many rows, and the row of the selected choice."""
+    question = asked.question
+    more = f" (1 of {count})" if count > 1 else ""
+    head = [
+        paint(clip("-" * width, width), theme.dim),
+        paint(clip(plain(question.title) + more, width), theme.selected),
+    ]
+    choices, selected = _choice_lines(asked, width, theme)
+    hint = paint(clip(_hint(asked), width), theme.dim)
+    room = max(height - len(head) - len(choices) - 1, 0)
+    body = list(question.body(width, room))
+    if len(body) > room:
+        body = [*body[: max(room - 1, 0)], paint(clip(f"  (+{len(body) - room + 1} more lines)", width), theme.dim)][
+            :room
+        ]
+    return [*head, *body, *choices, hint], len(head) + len(body) + selected
+
+
+def _choice_lines(asked: OpenQuestion, width: int, theme: Theme) -> tuple[list[str], int]:
+    first = max(0, min(asked.selected - MAX_CHOICES // 2, len(asked.shown) - MAX_CHOICES))
+    lines: list[str] = []
+    selected = 0
+    if asked.question.searchable:
+        lines.append(clip(f"  search: {plain(asked.search)}", width))
+    for at, choice in list(enumerate(asked.shown))[first : first + MAX_CHOICES]:
+        number = "" if asked.question.searchable else f"{at + 1}. "
+        head = f"{'>' if at == asked.selected else ' '} {number}{plain(choice.label)}"
+        if at == asked.selected:
+            selected = len(lines)
+        colour = theme.selected if at == asked.selected else ""
+        rows = wrap(head, width, "     ")
+        lines += [paint(clip(row, width), colour) for row in rows]
+        if choice.detail:
+            lines.append(paint(clip(f"     {plain(choice.detail)}", width), theme.dim))
+    if not asked.shown:
+        lines.append(paint(clip("  nothing fits", width), theme.dim))
+    return lines, selected
+
+
+def _hint(asked: OpenQuestion) -> str:
+    if not asked.armed:
+        return "  one moment: keys still go to the input line"
+    if asked.editing:
+        return "  Enter takes it, Esc goes back"
+    if asked.question.hint:
+        return f"  {asked.question.hint}"
+    keys = "type to search, arrows, Enter" if asked.question.searchable else "a number, or arrows and Enter"
+    tab = ", Tab edits" if asked.choice and asked.choice.edits_on_tab else ""
+    return f"  {keys}{tab}, Esc leaves"

@@ -1,0 +1,79 @@
+"""The keys of a question: numbers and arrows choose, letters search, Tab and Enter edit and take."""
+
+from collections.abc import Callable
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Filter
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.keys import Keys
+
+from handrail.tui.interactive.dialog import DialogReply, Questions
+
+
+class DialogKeys:
+    """Moves through the question on the screen. `edit` holds the text that a choice lets the person change."""
+
+    def __init__(self, questions: Questions, edit: Buffer, on_change: Callable[[], None]) -> None:
+        self._questions = questions
+        self._edit = edit
+        self._on_change = on_change
+
+    def bindings(self, choosing: Filter, editing: Filter) -> KeyBindings:
+        """The bindings, for when the choices and for when the edited text have the keys."""
+        bindings = KeyBindings()
+        add = bindings.add
+        add("up", filter=choosing)(lambda _event: self._move(-1))
+        add("down", filter=choosing)(lambda _event: self._move(1))
+        add("enter", filter=choosing)(lambda _event: self._choose())
+        add("tab", filter=choosing)(lambda _event: self._choose(tab=True))
+        add("backspace", filter=choosing)(lambda _event: self._on_key(""))
+        add(Keys.Any, filter=choosing)(lambda event: self._on_key(event.data))
+        add("enter", filter=editing)(lambda _event: self._take_edit())
+        return bindings
+
+    def go_back(self) -> bool:
+        """Leave the edited text, or the question; False = no question has the keys."""
+        current = self._questions.current
+        if current is None or not current.armed:
+            return False
+        if current.editing:
+            current.editing = False
+            self._on_change()
+        else:
+            self._questions.reply(None)
+        return True
+
+    def _move(self, by: int) -> None:
+        if (current := self._questions.current) is not None:
+            current.move(by)
+
+    def _choose(self, *, tab: bool = False) -> None:
+        """Take the selected choice, or open its text for editing."""
+        current = self._questions.current
+        choice = current.choice if current else None
+        if current is None or choice is None:
+            return
+        if choice.edit is not None and (tab or not choice.edits_on_tab):
+            current.editing = True
+            self._edit.text = choice.edit
+            self._edit.cursor_position = len(choice.edit)
+            self._on_change()
+        elif not tab:
+            self._questions.reply(DialogReply(choice.value, choice.edit or ""))
+
+    def _take_edit(self) -> None:
+        current = self._questions.current
+        if current is not None and current.choice is not None:
+            current.editing = False
+            self._questions.reply(DialogReply(current.choice.value, self._edit.text))
+
+    def _on_key(self, key: str) -> None:
+        """A number takes a choice; in a searchable list, letters narrow the choices down."""
+        current = self._questions.current
+        if current is None:
+            return
+        if current.question.searchable:
+            current.narrow(current.search + key if key else current.search[:-1])
+        elif key.isdecimal() and 0 < int(key) <= len(current.shown):
+            current.selected = int(key) - 1
+            self._choose()

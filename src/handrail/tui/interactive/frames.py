@@ -1,0 +1,180 @@
+"""
+prompt_toolkit drawn inline: one atomic write per frame, rows deleted instead of erased, blocks committed above.
+
+    scrollback          blocks that were committed; the terminal's own, never touched again
+    live region         what the layout draws: the open end of the answer, calls, a dialog, the input line, the footer
+
+What was committed is kept as its source, so that it can be drawn again in another width.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Point
+from prompt_toolkit.layout import Layout
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.renderer import Renderer
+
+BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
+RESTORE = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
+"""Leaves a terminal as programs expect it, whatever was going on."""
+MAX_KEPT = 400
+"""How many blocks are kept as source, for drawing the screen again."""
+
+
+class ScreenBlock(Protocol):
+    """Something that was said or done, as lines of a terminal."""
+
+    def lines(self, width: int) -> list[str]:
+        """Its lines, none wider than this, with nothing in them that steers the terminal but colours."""
+        ...
+
+
+class FrameOutput(Vt100_Output):
+    """Writes each frame in one piece, which terminals that know synchronized output show at once."""
+
+    _depth = 0
+    is_gone = False
+    """Whether the terminal has left; nothing is written to it any more."""
+
+    @contextmanager
+    def frame(self) -> Iterator[None]:
+        """What is written inside becomes visible together."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            self.flush()
+
+    def flush(self) -> None:
+        """Write out what is buffered, unless a frame is being drawn."""
+        if self._depth or not self._buffer or self.is_gone:
+            return
+        self._buffer = [BEGIN, *self._buffer, END]
+        try:
+            super().flush()
+        except OSError:
+            self.is_gone = True
+
+
+def reflows(env: Mapping[str, str]) -> bool:
+    """Whether the terminal wraps old lines anew when its width changes."""
+    return not env.get("XTERM_VERSION") and env.get("TERM") not in ("linux", "screen", "vt100")
+
+
+class InlineRenderer(Renderer):
+    """Draws the layout below what was committed, and asks the terminal nothing."""
+
+    output: FrameOutput
+
+    def __init__(self, app: "Application[Any]", output: FrameOutput, env: Mapping[str, str] = os.environ) -> None:
+        self._reflows = reflows(env)
+        self._row_widths: list[int] = []
+        self._columns = 0
+        self._waiting: list[ScreenBlock] = []
+        self._kept: deque[ScreenBlock] = deque(maxlen=MAX_KEPT)
+        self.before_frame: Callable[[], None] = lambda: None
+        """Called before each frame; it may commit."""
+        super().__init__(app.renderer.style, output, full_screen=False, mouse_support=False)
+
+    def commit(self, block: ScreenBlock) -> None:
+        """Put a block above the live region with the next frame."""
+        self._waiting.append(block)
+
+    def commit_rest(self) -> None:
+        """Write what still waits: there will be no other frame."""
+        with self.output.frame():
+            self.before_frame()
+            if self._waiting:
+                self._commit_waiting(self.output.get_size().columns)
+
+    def commit_again(self) -> None:
+        """Clear the screen and write the newest blocks anew, as many rows as it has."""
+        with self.output.frame():
+            size = self.output.get_size()
+            self.erase(leave_alternate_screen=False)
+            self.output.write_raw(f"\x1b[H\x1b[{size.rows}M")
+            rows: list[str] = []
+            for block in reversed([*self._kept, *self._waiting]):
+                rows[:0] = block.lines(size.columns)
+                if len(rows) >= size.rows:
+                    break
+            self._kept.extend(self._waiting)
+            self._waiting.clear()
+            self._write_rows(rows[-size.rows :])
+
+    def request_absolute_cursor_position(self) -> None:
+        """Not asked for: where the live region begins is known from what was written."""
+
+    def render(self, app: "Application[Any]", layout: Layout, is_done: bool = False) -> None:
+        """Draw the layout, above it what waits to be committed."""
+        with self.output.frame():
+            size = self.output.get_size()
+            self.before_frame()
+            if self._waiting:
+                self._commit_waiting(size.columns)
+            elif self._columns not in (0, size.columns):
+                self.erase(leave_alternate_screen=False)
+            wanted = layout.container.preferred_height(size.columns, size.rows).preferred
+            if self._last_screen is not None and min(wanted, size.rows) < self._last_screen.height:
+                self.erase(leave_alternate_screen=False)
+            super().render(app, layout, is_done)
+            if is_done:
+                self._row_widths, self._columns = [], 0
+                return
+            widths = self._measure()
+            if any(before > now for before, now in zip(self._row_widths, widths, strict=False)):
+                # some terminals count cells that were blanked when they wrap a row anew
+                self._row_widths = widths
+                self.erase(leave_alternate_screen=False)
+                super().render(app, layout, is_done)
+            self._row_widths, self._columns = widths, size.columns
+
+    def erase(self, leave_alternate_screen: bool = True) -> None:
+        """Take the live region off the screen; rows below it do not come into being, so nothing scrolls."""
+        with self.output.frame():
+            columns = self.output.get_size().columns
+            x, y = self._cursor_pos
+            up = sum(self._rows_of(width, columns) for width in self._row_widths[:y]) if self._row_widths else y
+            up += x // columns if self._reflows and self._row_widths else 0
+            total = sum(self._rows_of(width, columns) for width in self._row_widths)
+            clear = f"\x1b[{total}M" if total else "\x1b[J"
+            self.output.write_raw("\r" + (f"\x1b[{up}A" if up else "") + clear + "\x1b[0m\x1b[?7h")
+            self._row_widths, self._columns = [], 0
+            self._cursor_pos = Point(x=0, y=0)
+            self._last_screen = self._last_size = self._last_style = None
+
+    def _rows_of(self, width: int, columns: int) -> int:
+        return max(1, -(-width // columns)) if self._reflows else 1
+
+    def _commit_waiting(self, columns: int) -> None:
+        self.erase(leave_alternate_screen=False)
+        waiting, self._waiting = self._waiting, []
+        for block in waiting:
+            self._kept.append(block)
+            self._write_rows(block.lines(columns))
+
+    def _write_rows(self, rows: list[str]) -> None:
+        if rows:
+            self.output.write_raw("\r\n".join(rows) + "\x1b[0m\r\n")
+
+    def _measure(self) -> list[int]:
+        """How many columns of each row were painted."""
+        screen = self._last_screen
+        assert screen is not None
+        return [
+            max((x + cell.width for x, cell in screen.data_buffer[y].items() if cell.char != " "), default=0)
+            for y in range(screen.height)
+        ]
+
+
+def install(app: "Application[Any]", output: FrameOutput) -> InlineRenderer:
+    """Let an application be drawn inline."""
+    renderer = InlineRenderer(app, output)
+    app.renderer = renderer
+    return renderer

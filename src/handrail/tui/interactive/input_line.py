@@ -1,0 +1,90 @@
+"""The input line: its history across sessions, and pasted text that is folded into a placeholder."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable
+from pathlib import Path
+
+from prompt_toolkit.history import History
+
+FOLDED_LINES, FOLDED_CHARACTERS = 10, 1_000
+"""A longer paste is folded."""
+PLACEHOLDER = re.compile(r"\[pasted text #(\d+)[^\]]*\]")
+MAX_HISTORY = 2_000
+MAX_ENTRY = 20_000
+
+
+class PastedTexts:
+    """Pasted texts by number; the input line holds a placeholder for each."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def fold(self, text: str) -> str:
+        """What is put into the input line for a paste: the text, or a placeholder if it is long."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.count("\n") + 1
+        if lines <= FOLDED_LINES and len(text) <= FOLDED_CHARACTERS:
+            return text
+        self._texts.append(text)
+        return f"[pasted text #{len(self._texts)}, {lines} line{'s' if lines > 1 else ''}, {len(text):,} characters]"
+
+    def unfold(self, text: str) -> str:
+        """The text with what was pasted in the place of the placeholders."""
+        return PLACEHOLDER.sub(self._text_of, text)
+
+    def _text_of(self, found: re.Match[str]) -> str:
+        number = int(found[1])
+        return self._texts[number - 1] if 0 < number <= len(self._texts) else found[0]
+
+
+class PromptHistory(History):
+    """What was sent, one JSON text a line, in a file that only its owner may read."""
+
+    def __init__(self, file: Callable[[], Path | None]) -> None:
+        super().__init__()
+        self._find_file = file
+        self._file: Path | None = None
+        self._last = ""
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The entries, newest first."""
+        self._file = self._find_file()
+        entries = read_history(self._file)
+        self._last = entries[-1] if entries else ""
+        return reversed(entries)
+
+    async def load(self) -> AsyncGenerator[str, None]:
+        """The entries, newest first."""
+        if not self._loaded:
+            self._loaded = True
+            entries = await asyncio.to_thread(lambda: list(self.load_history_strings()))
+            self._loaded_strings = [*self._loaded_strings, *entries]
+        for entry in self._loaded_strings:
+            yield entry
+
+    def store_string(self, string: str) -> None:
+        """Add an entry, unless it repeats the one before."""
+        if self._file is None or string == self._last or len(string) > MAX_ENTRY:
+            return
+        self._last = string
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._file.touch(0o600)
+        with self._file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(string) + "\n")
+
+
+def read_history(file: Path | None) -> list[str]:
+    """The entries of a history, oldest first; a line that is no JSON text is left out."""
+    if file is None or not file.is_file():
+        return []
+    entries: list[str] = []
+    for line in file.read_text("utf-8", "replace").splitlines()[-MAX_HISTORY:]:
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(entry, str):
+            entries.append(entry)
+    return entries

@@ -1,0 +1,245 @@
+"""The conversation on a terminal: queues what is typed, draws what happens, asks, interrupts and leaves."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.input import Input
+
+from handrail.conversation.plain import plain
+from handrail.lazy import lazy
+from handrail.records import record
+from handrail.tui.interactive.app import TerminalApp
+from handrail.tui.interactive.completion import PromptCompleter
+from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
+from handrail.tui.interactive.file_index import FileIndex
+from handrail.tui.interactive.frames import FrameOutput
+from handrail.tui.interactive.input_line import PromptHistory
+from handrail.tui.interactive.key_bindings import DEFAULT_KEYS
+from handrail.tui.interactive.paint import Theme, paint, theme_for
+from handrail.tui.interactive.turns import Turns
+from handrail.tui.text import clip
+
+if TYPE_CHECKING:
+    from handrail.conversation.messages import Message
+    from handrail.loop import events
+    from handrail.tools.cards import Tone
+    from handrail.tui.interactive import footer, history_blocks, pager
+    from handrail.tui.interactive import view as views
+    from handrail.tui.interactive.chat import Chat
+else:  # what the first frame does not need is loaded behind it
+    events = lazy("handrail.loop.events")
+    footer = lazy("handrail.tui.interactive.footer")
+    history_blocks = lazy("handrail.tui.interactive.history_blocks")
+    pager = lazy("handrail.tui.interactive.pager")
+    views = lazy("handrail.tui.interactive.view")
+
+OpenChat = Callable[["Terminal"], Awaitable["Chat"]]
+
+
+@record
+class TerminalOptions:
+    """How the terminal behaves, as far as it is known before a session is open."""
+
+    history: Callable[[], Path | None] = lambda: None
+    list_files: Callable[[], Awaitable[Sequence[str]]] | None = None
+    keys: Mapping[str, tuple[str, ...]] | None = None
+    title: str = "handrail"
+
+
+class Terminal:
+    """One person at a terminal. It draws from the first moment; the session is opened behind it."""
+
+    def __init__(self, output: FrameOutput, source: Input, options: TerminalOptions) -> None:
+        self._output = output
+        self._source = source
+        self.options = options
+        self.theme: Theme = theme_for("")
+        self.notify: Callable[[str], None] = lambda _text: output.bell()
+        """Called when a question waits."""
+        self.status: Callable[[], Awaitable[str]] | None = None
+        """Gives the user's own status line."""
+        self.chat: Chat | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._facts: footer.FooterFacts | None = None
+        self._status_line = ""
+        self.failure: BaseException | None = None
+        self._files = FileIndex(options.list_files or _no_files)
+        self.turns = Turns(self)
+        self.app = TerminalApp(
+            output,
+            source,
+            actions=self.turns,
+            drawing=self,
+            history=PromptHistory(options.history),
+            completer=PromptCompleter(self._command_hints, self._files),
+            keys=dict(options.keys or DEFAULT_KEYS),
+            theme=lambda: self.theme,
+        )
+
+    async def run(self, open_chat: OpenChat, first_prompt: str = "") -> None:
+        """Converse until the person leaves; raises what went wrong in the middle of it."""
+
+        def begin() -> None:
+            self._output.set_title(plain(self.options.title))
+            if first_prompt:
+                self.turns.submit(first_prompt)
+            self.start(self._open(open_chat))
+
+        try:
+            await self.app.run(begin)
+        finally:
+            self._output.clear_title()
+            self._output.flush()
+            await self._close()
+        if self.failure is not None:
+            raise self.failure
+
+    async def _open(self, open_chat: OpenChat) -> None:
+        self.chat = await open_chat(self)
+        self.show_history(self.chat.session.conversation.messages)
+        self.refresh()
+        self.turns.begin(self.chat)
+
+    async def _close(self) -> None:
+        for task in tuple(self._background):
+            task.cancel()
+            await asyncio.wait((task,))
+
+    def start(self, work: Awaitable[None]) -> "asyncio.Task[None]":
+        """Start something in the background; if it fails, so does the conversation."""
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failure = self.failure or error
+            self.app.stop()
+
+    # What draws: the front of a chat
+
+    @cached_property
+    def view(self) -> "views.ConversationView":
+        """The conversation as it happens."""
+        return views.ConversationView(self._commit, asyncio.get_running_loop().time, lambda: self.theme)
+
+    @property
+    def _is_drawing(self) -> bool:
+        return "view" in self.__dict__
+
+    def _commit(self, block: object) -> None:
+        self.app.commit(block)  # type: ignore[arg-type]  # the view makes blocks
+
+    def on_event(self, event: "events.LoopEvent") -> None:
+        """Draw an event."""
+        self.view.on_event(event)
+        if isinstance(event, events.MessageComplete | events.RunEnded):
+            self.refresh()
+        self.app.pace.request_frame()
+
+    def say(self, text: str, tone: "Tone" = "plain", *, dim: bool = False) -> None:
+        """Show a note."""
+        self.view.say(text, tone, dim=dim)
+
+    def prompt(self, text: str) -> None:
+        """Show what the person sent."""
+        self.view.prompt(text)
+
+    async def ask(self, question: DialogQuestion) -> DialogReply | None:
+        """The person's answer; None = the question was left."""
+        if not question.hasty:
+            self.notify(question.title)
+        return await self.app.ask(question)
+
+    async def page(self, text: str) -> None:
+        """Show a long text on a screen of its own."""
+        await pager.show_pages(text, self._output, self._source)
+
+    def write_sequence(self, text: str) -> None:
+        """Send the terminal a sequence that draws nothing."""
+        self._output.write_raw(text)
+        self._output.flush()
+
+    def show_history(self, messages: Sequence["Message"]) -> None:
+        """Show the end of a conversation that goes on."""
+        for block in history_blocks.history_blocks(messages, self.theme):
+            self.app.commit(block)
+
+    def refresh(self) -> None:
+        """Look at the facts of the footer anew."""
+        if self.chat is not None:
+            self._facts = footer.footer_facts(self.chat.session)
+            if self.status is not None:
+                self.start(self._refresh_status(self.status))
+        self.app.pace.request_frame()
+
+    async def _refresh_status(self, status: Callable[[], Awaitable[str]]) -> None:
+        self._status_line = await status()
+        self.app.pace.request_frame()
+
+    def stop(self) -> None:
+        """Leave."""
+        self.app.stop()
+
+    @property
+    def typed(self) -> str:
+        """What stands in the input line."""
+        return self.app.buffer.text
+
+    def clear_input(self) -> None:
+        """Empty the input line."""
+        self.app.buffer.reset()
+
+    # What is drawn around the input line
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything moves by itself."""
+        return self._is_drawing and self.view.is_busy
+
+    def settle(self) -> None:
+        """Commit what will not change any more."""
+        if self._is_drawing:
+            self.view.settle()
+
+    def live_lines(self, width: int, height: int) -> list[str]:
+        """The open end of the answer, running calls, and messages that wait."""
+        waiting = [clip(f"  waits: {plain(text)}", width) for text in self.turns.waiting]
+        if waiting and self.chat is not None:
+            calls = self.view.interruptible_calls
+            stops = f", stops {calls} call{'s' if calls > 1 else ''}" if calls else ""
+            waiting.append(clip(f"  (Enter sends now{stops}; Up edits)", width))
+        waiting = waiting[-max(height // 2, 1) :]
+        lines = self.view.live_lines(width, max(height - len(waiting), 1)) if self._is_drawing else []
+        return [*lines, *(paint(line, self.theme.dim) for line in waiting)]
+
+    def footer_lines(self, width: int) -> list[str]:
+        """The status line of the user, and ours."""
+        if self.turns.is_leaving:
+            return [paint(clip("Ctrl+C again leaves", width), self.theme.warning)]
+        own = [clip(plain(self._status_line), width)] if self._status_line else []
+        if self._facts is None:
+            return [*own, paint(clip("opening the session ...", width), self.theme.dim)]
+        return [*own, footer.footer_line(self._facts, width, self.theme)]
+
+    def _command_hints(self) -> dict[str, str]:
+        """The commands that can be typed, each with its hint and what it does."""
+        if self.chat is None:
+            return {}
+        listed = {**self.chat.session.commands.by_name(), **self.chat.commands}
+        return {name: f"{each.hint} {each.description}".strip() for name, each in listed.items()}
+
+
+async def _no_files() -> Sequence[str]:
+    return ()
+
+
+def folder_title(folder: str = "") -> str:
+    """The title of the window."""
+    return f"handrail - {Path(folder or os.getcwd()).name}"  # noqa: PTH109  # costs less

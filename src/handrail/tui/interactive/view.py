@@ -1,0 +1,311 @@
+"""
+The conversation as it happens, from events: blocks that are committed, and the lines that still change.
+
+The open end of the answer, one line for each running call, what is waited for. Nothing here writes to a terminal: it
+is asked for its lines when a frame is drawn, so events cost little however many there are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from handrail.conversation.blocks import Text, Thinking
+from handrail.conversation.plain import plain
+from handrail.conversation.stream import BlockEnd, BlockStart, Delta, StreamRetry
+from handrail.lazy import lazy
+from handrail.loop.events import (
+    SYNTHETIC,
+    AnswerDiscarded,
+    BlockComplete,
+    Compacted,
+    LoopEvent,
+    MessageComplete,
+    Notice,
+    QueuedMessageTaken,
+    RequestSent,
+    RunEnded,
+    RunStarted,
+    Summarising,
+)
+from handrail.loop.state import Why
+from handrail.tools.cards import Tone
+from handrail.tools.delegation import AgentNews
+from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted, group_card
+from handrail.tools.outcome import Status
+from handrail.tui.call_lines import duration, label
+from handrail.tui.interactive.blocks import AnswerBlock, CallBlock, GroupBlock, NoteBlock, PromptBlock
+from handrail.tui.interactive.frames import ScreenBlock
+from handrail.tui.interactive.paint import Theme, paint
+from handrail.tui.text import clip
+
+if TYPE_CHECKING:
+    from handrail.tui.interactive import markdown
+else:
+    markdown = lazy("handrail.tui.interactive.markdown")
+
+SPINNER = "|/-\\"
+MAX_CALL_LINES = 6
+"""How many running calls get a line of their own."""
+
+
+@dataclass(slots=True)
+class LiveCall:
+    """A call that is not over."""
+
+    queued: CallQueued
+    label: str
+    started: float | None = None
+    interruptible: bool = False
+    progress: CallProgress | None = None
+    asks: bool = False
+    """Whether a question about it is open."""
+
+
+class ConversationView:
+    """Turns events into blocks, which it hands to `commit`, and into the lines of the moment."""
+
+    def __init__(
+        self, commit: Callable[[ScreenBlock], None], clock: Callable[[], float], theme: Callable[[], Theme]
+    ) -> None:
+        self._commit = commit
+        self._clock = clock
+        self._theme = theme
+        self._calls: dict[str, LiveCall] = {}
+        self._held: list[tuple[LiveCall, CallFinished]] = []
+        self._answer: markdown.OpenAnswer | None = None
+        self._slots: dict[int, bool] = {}
+        self._waiting: tuple[str, float] | None = None
+        self._thought_since: float | None = None
+        self._shown = ""
+
+    # What is going on
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything moves on the screen by itself."""
+        return bool(self._calls or self._waiting or self._answer)
+
+    @property
+    def interruptible_calls(self) -> int:
+        """How many of the running calls a new message would stop."""
+        return sum(call.started is not None and call.interruptible for call in self._calls.values())
+
+    def card_of(self, use_id: str) -> CallQueued | None:
+        """The call of this id, if it is not over."""
+        call = self._calls.get(use_id)
+        return call.queued if call else None
+
+    def mark_question(self, use_id: str, *, is_open: bool) -> None:
+        """A question about a call was asked, or is over."""
+        if call := self._calls.get(use_id):
+            call.asks = is_open
+
+    def say(self, text: str, tone: Tone = "plain", *, dim: bool = False) -> None:
+        """Commit a note."""
+        self._flush()
+        self._commit(NoteBlock(text, self._theme(), tone, dim))
+
+    def prompt(self, text: str) -> None:
+        """Commit what the person sent."""
+        self._flush()
+        self._commit(PromptBlock(text, self._theme()))
+
+    # Events
+
+    def on_event(self, event: LoopEvent) -> None:
+        """Take in one event."""
+        match event:
+            case Delta(slot, text):
+                self._on_delta(slot, text)
+            case CallQueued() | CallStarted() | CallProgress() | CallFinished():
+                self._on_call(event)
+            case BlockStart() | BlockEnd() | BlockComplete():
+                self._on_block(event)
+            case RunStarted():
+                self._shown = ""
+            case RequestSent():
+                self._slots.clear()
+                self._wait_for("waiting for the model")
+            case MessageComplete() | AnswerDiscarded():
+                self._end_answer()
+                self._wait_for("")
+            case RunEnded():
+                self._end(event)
+            case _:
+                self._on_note(event)
+
+    def _on_note(self, event: LoopEvent) -> None:
+        match event:
+            case StreamRetry(failure=failure, attempt=attempt):
+                self._end_answer()
+                self.say(f"{failure.message} Asking again ({attempt}).", "warning")
+            case Summarising(on):
+                self._wait_for("shortening the conversation" if on else "")
+            case Compacted(messages_before=before, messages_after=after, kind="full"):
+                self.say(f"The conversation was summarised: {before} messages became {after}.", dim=True)
+            case Notice(text):
+                self.say(text, "warning")
+            case QueuedMessageTaken(message):
+                self.prompt("\n".join(block.text for block in message.content if isinstance(block, Text)))
+            case _:
+                pass
+
+    def _on_delta(self, slot: int, text: str) -> None:
+        if slot in self._slots:
+            self._slots[slot] = True
+            if self._answer is None:
+                self._answer = markdown.OpenAnswer()
+            self._answer.add(text)
+
+    def _on_block(self, event: BlockStart | BlockEnd | BlockComplete) -> None:
+        match event:
+            case BlockStart(slot=slot, kind=kind):
+                self._wait_for({"thinking": "thinking", "tool_use": "writing a call"}.get(kind, ""))
+                if kind == "text":
+                    self._slots[slot] = False
+                self._thought_since = self._clock() if kind == "thinking" else self._thought_since
+            case BlockEnd(slot, Text(text)):
+                if not self._slots.pop(slot, False):
+                    self._add_whole(text)
+                self._end_answer()
+            case BlockEnd(block=Thinking()):
+                seconds = self._clock() - (self._thought_since or self._clock())
+                self.say(f"thought for {duration(seconds)} (Ctrl+O shows it)", dim=True)
+            case BlockComplete(model=model, block=Text(text)) if model == SYNTHETIC:
+                self._add_whole(text)
+                self._end_answer()
+            case _:
+                pass
+
+    def _add_whole(self, text: str) -> None:
+        self._answer = self._answer or markdown.OpenAnswer()
+        self._answer.add(text)
+
+    def _end_answer(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            self._commit_pieces(answer.take_all())
+
+    def _commit_pieces(self, pieces: Sequence["markdown.Piece"]) -> None:
+        if pieces:
+            self._flush()
+        for piece in pieces:
+            self._shown = (self._shown + piece.source)[-100_000:]
+            self._commit(AnswerBlock(piece.source, self._theme(), piece.joins))
+
+    def _end(self, event: RunEnded) -> None:
+        self._end_answer()
+        self._flush()
+        self._calls.clear()
+        self._wait_for("")
+        if event.why in (Why.ABORTED_STREAMING, Why.ABORTED_TOOLS):
+            self.say("interrupted", "warning")
+        elif event.is_error:
+            self.say(event.problem or (event.failure.message if event.failure else "") or event.why.value, "bad")
+        elif event.text.strip() and not self._shown.strip():  # it was not streamed
+            self._add_whole(event.text)
+            self._end_answer()
+
+    # Calls
+
+    def _on_call(self, event: CallQueued | CallStarted | CallProgress | CallFinished) -> None:
+        match event:
+            case CallQueued(use):
+                self._wait_for("")
+                self._calls[use.id] = LiveCall(event, label(event.card))
+            case CallStarted(use, at, interruptible=interruptible) if call := self._calls.get(use.id):
+                call.started, call.interruptible = at, interruptible
+            case CallProgress(use) if call := self._calls.get(use.id):
+                if not isinstance(event.progress, AgentNews) or isinstance(event.progress.event, CallQueued):
+                    call.progress = event
+            case CallFinished(outcome) if call := self._calls.pop(outcome.use.id, None):
+                self._finish(call, event)
+            case _:
+                pass
+
+    def _finish(self, call: LiveCall, event: CallFinished) -> None:
+        name = call.queued.use.name
+        if self._held and self._held[0][0].queued.use.name != name:
+            self._flush()
+        self._held.append((call, event))
+        if not any(other.queued.use.name == name for other in self._calls.values()):
+            self._flush()
+
+    def _flush(self) -> None:
+        """Commit the calls that waited for others of their kind."""
+        held, self._held = self._held, []
+        all_well = all(event.outcome.status is Status.OK for _, event in held)
+        card = group_card([call.queued for call, _ in held]) if len(held) > 1 and all_well else None
+        if card is not None:
+            self._commit(GroupBlock(card, self._theme()))
+            return
+        for call, event in held:
+            outcome = event.outcome
+            reason = outcome.decision.reason if outcome.decision else ""
+            block = CallBlock(call.label, event.card, outcome.status, reason, outcome.timings.ran, self._theme())
+            self._commit(block)
+
+    # The lines of the moment
+
+    def _wait_for(self, what: str) -> None:
+        if not what:
+            self._waiting = None
+        elif self._waiting is None or self._waiting[0] != what:
+            self._waiting = (what, self._clock())
+
+    def settle(self) -> None:
+        """Commit what of the answer will not change any more."""
+        if self._answer is not None:
+            self._commit_pieces(self._answer.take_finished())
+
+    def live_lines(self, width: int, height: int) -> list[str]:
+        """What is drawn below the committed blocks, in at most so many rows."""
+        tail: list[str] = []
+        if self._answer is not None and (rest := self._answer.rest).source.strip():
+            tail = AnswerBlock(rest.source, self._theme(), rest.joins).lines(width)
+        status = self._status_lines(width)
+        room = max(height - len(status), 1)
+        return [*tail[-room:], *status]
+
+    def _status_lines(self, width: int) -> list[str]:
+        theme, now = self._theme(), self._clock()
+        mark = SPINNER[int(now * 8) % len(SPINNER)] if theme.has_colour else "-"
+        lines: list[str] = []
+        by_name: dict[str, list[LiveCall]] = {}
+        for call in self._calls.values():
+            by_name.setdefault(call.queued.use.name, []).append(call)
+        for calls in by_name.values():
+            group = group_card([call.queued for call in calls])
+            if group is not None:
+                running = sum(call.started is not None for call in calls)
+                lines.append(f"{mark} {group.title} {group.detail}, {running} running")
+            else:
+                lines += [self._call_line(call, mark, now) for call in calls]
+        if len(lines) > MAX_CALL_LINES:
+            lines = [*lines[: MAX_CALL_LINES - 1], f"  (+{len(lines) - MAX_CALL_LINES + 1} more calls)"]
+        if self._waiting is not None:
+            what, since = self._waiting
+            lines.append(f"{mark} {what}, {duration(now - since)} (Esc interrupts)")
+        return [paint(clip(plain(line), width), theme.dim) for line in lines]
+
+    def _call_line(self, call: LiveCall, mark: str, now: float) -> str:
+        if call.asks:
+            return f"? {call.label}, waits for your answer"
+        if call.started is None:
+            return f". {call.label}, waits for an earlier call"
+        parts = [clip(call.label, 60), duration(now - call.started), _progress(call.progress)]
+        return f"{mark} {', '.join(filter(None, parts))}"
+
+
+def _progress(event: CallProgress | None) -> str:
+    """What a call says of its progress, in a line; of a sub-agent the call that it makes."""
+    match event and event.progress:
+        case None:
+            return ""
+        case AgentNews(event=CallQueued() as inner):
+            return label(inner.card)
+        case AgentNews():
+            return ""
+        case _:
+            assert event is not None
+            return " ".join(event.card.detail.split())

@@ -1,0 +1,142 @@
+"""A session with a foreign MCP server: its resources, prompts and questions, through a run."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail import Agent, Allow, Deny, Question
+from handrail.conversation.blocks import Text, ToolResult
+from handrail.conversation.messages import UserMessage
+from handrail.session.build import open_session
+from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
+from handrail.session.transcript import TranscriptOptions
+from handrail.testing import ScriptedModel, say, use
+from tests.forked import unmeasured
+
+pytestmark = pytest.mark.anyio
+
+REFERENCE = {
+    "command": sys.executable,
+    "args": [str(Path(__file__).parents[1] / "mcp" / "reference_server.py")],
+    "env": unmeasured(),
+}
+
+
+def results(agent: Agent[Any]) -> dict[str, str]:
+    blocks = [block for each in agent.messages if isinstance(each, UserMessage) for block in each.content]
+    return {block.tool_use_id: block.text for block in blocks if isinstance(block, ToolResult)}
+
+
+async def test_resources_are_listed_read_and_what_was_not_listed_is_asked_about(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def can_use_tool(name: str, values: Any, question: Question) -> Deny:
+        asked.append(f"{name} {values['uri']}")
+        return Deny("no")
+
+    model = ScriptedModel(
+        [
+            [
+                use("1", "ListMcpResourcesTool"),
+                use("2", "ReadMcpResourceTool", server="ref", uri="notes://today"),
+                use("3", "ReadMcpResourceTool", server="ref", uri="notes://today?secret=1"),
+                use("4", "ReadMcpResourceTool", server="other", uri="notes://today"),
+                use("5", "ReadMcpResourceTool", server="ref", uri="notes://sound"),
+            ],
+            [say("done")],
+        ]
+    )
+    options: dict[str, Any] = {"mcp_servers": {"ref": REFERENCE}, "can_use_tool": can_use_tool, "env": WAITING}
+    with anyio.fail_after(60):
+        async with Agent(model, cwd=tmp_path, **options) as agent:
+            _ = [event async for event in agent.run("go")]
+            found = results(agent)
+
+    assert '"uri":"notes://today"' in found["1"]
+    assert "sunny" in found["2"]
+    assert asked == ["ReadMcpResourceTool notes://today?secret=1", "ReadMcpResourceTool notes://today"]
+    assert "audio/x-wav" in found["5"] or "audio/wav" in found["5"]
+    saved = Path(found["5"].rpartition("saved in ")[2].rstrip("]"))
+    assert saved.suffix in (".wav", ".bin")
+
+
+WAITING = {"HANDRAIL_MCP_WAIT_MS": "60000"}
+
+
+async def test_a_question_of_a_server_goes_where_questions_about_calls_go(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    async def can_use_tool(name: str, values: Any, question: Question) -> Allow:
+        asked.append(question)
+        return Allow({"content": {"colour": "green"}} if name.endswith("__elicitation") else None)
+
+    model = ScriptedModel([[use("1", "mcp__ref__paint")], [say("done")]])
+    with anyio.fail_after(60):
+        async with Agent(
+            model, cwd=tmp_path, mcp_servers={"ref": REFERENCE}, can_use_tool=can_use_tool, env=WAITING
+        ) as agent:
+            _ = [event async for event in agent.run("go")]
+            found = results(agent)
+
+    assert found == {"1": "accept green"}
+    assert [each.tool for each in asked] == ["mcp__ref__paint", "mcp__ref__elicitation"]
+    assert asked[1].reason == "Which colour?"
+
+
+@pytest.mark.parametrize(
+    ("hooks", "expected"),
+    [
+        pytest.param({}, "cancel", id="no one is there to answer"),
+        pytest.param({"Elicitation": ("accept", {"colour": "red"})}, "accept red", id="a hook answers"),
+        pytest.param({"ElicitationResult": ("decline", None)}, "decline", id="a hook changes the answer"),
+    ],
+)
+async def test_hooks_answer_questions_of_servers(tmp_path: Path, hooks: dict[str, Any], expected: str) -> None:
+    heard: list[Any] = []
+
+    def answering(event: str, action: str, content: Any) -> Any:
+        async def hook(given: Any, *_rest: Any) -> dict[str, Any]:
+            heard.append(given)
+            return {"hookSpecificOutput": {"hookEventName": event, "action": action, "content": content}}
+
+        return [hook]
+
+    callbacks = {event: answering(event, *said) for event, said in hooks.items()}
+    model = ScriptedModel([[use("1", "mcp__ref__paint")], [say("done")]])
+    with anyio.fail_after(60):
+        async with Agent(
+            model, cwd=tmp_path, mcp_servers={"ref": REFERENCE}, hooks=callbacks, allow=["mcp__ref"], env=WAITING
+        ) as agent:
+            _ = [event async for event in agent.run("go")]
+            found = results(agent)
+
+    assert found == {"1": expected}
+    assert all(each["mcp_server_name"] == "ref" and each["message"] == "Which colour?" for each in heard)
+
+
+async def test_prompts_are_slash_commands_and_mentions_bring_resources(tmp_path: Path) -> None:
+    model = ScriptedModel([[say("one")], [say("two")]])
+    requests: list[Any] = model.requests
+    events: list[object] = []
+    spec = SessionSpec(
+        cwd=tmp_path,
+        transcript=TranscriptOptions(),
+        tools=ToolOptions(mcp_servers={"ref": REFERENCE}),
+        slash_commands=True,
+    )
+    env = {**unmeasured(), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), **WAITING}
+    session = open_session(spec, env, SessionHost(model=model, on_warning=lambda _text: None))
+    with anyio.fail_after(60):
+        try:
+            for prompt in ("/mcp__ref__review perl", "What is in @ref:notes://today ?", "/mcp__ref__review"):
+                events = [each async for each in session.drive(UserMessage((Text(prompt),)))]
+        finally:
+            await session.aclose()
+
+    assert "Review this perl code." in str(requests[0].history.messages)
+    assert "sunny" in str(requests[1].history.messages)
+    assert len(requests) == 2
+    assert "it needs language" in str(events)

@@ -1,0 +1,322 @@
+"""A conversation on a terminal: the real program, a screen emulator, a scripted model on loopback."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from tests.cli.test_run import variables
+from tests.interactive import Conversing
+
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing.model_server import ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+MARKDOWN = (
+    "# Plan\n\nFirst **this**, then `that`:\n\n- one\n- two\n\n```python\nprint(1)\n```\n\nDone \x1b]0;owned\x07."
+)
+CHECK = ToolUse("t1", "Bash", {"command": "./check --all"})
+ESC = "\x1b"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "check").write_text("#!/bin/sh\ntouch ran\necho 3 passed\n")
+    (folder / "check").chmod(0o755)
+    return folder
+
+
+def said(text: str) -> Reply:
+    return Reply((Text(text),))
+
+
+async def leave(terminal: Conversing) -> None:
+    """Leave the conversation, and look at every frame of it."""
+    terminal.type("/exit\r")
+    assert await terminal.code() == 0
+    assert terminal.has_usual_modes()
+    terminal.check_frames()
+
+
+@pytest.mark.proves("O10")
+async def test_an_answer_is_drawn_as_markdown_and_the_input_line_stays(project: Path) -> None:
+    async with (
+        ModelServer([Reply((Text(MARKDOWN),), piece=7), said("Again.")], strict=True) as server,
+        Conversing(project, variables(server, project), "What next?") as terminal,
+    ):
+        await terminal.until("Done")
+        await terminal.until("mode default")
+        terminal.type("and now?\r")
+        await terminal.until("Again.")
+        await leave(terminal)
+
+    assert "> What next?" in terminal.whole
+    assert "print(1)" in terminal.whole
+    assert "**" not in terminal.whole
+    assert "```" not in terminal.whole
+    assert r"\x1b]0;owned\x07" in terminal.whole
+    assert terminal.whole.count("First this, then that:") == 1
+    assert "handrail --resume" in terminal.whole
+    assert "mode default" not in terminal.shown
+
+
+@pytest.mark.proves("G8", "G38", "O8")
+async def test_a_question_shows_the_call_and_takes_only_keys_that_are_typed_after_it(project: Path) -> None:
+    held = asyncio.Event()
+    async with (
+        ModelServer([Reply((CHECK,), gates={0: held}), said("Checked.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until("waiting for the model")
+        terminal.type("1")
+        held.set()
+        await terminal.until("needs your permission")
+        await terminal.until_asked()
+        assert not (project / "ran").exists()
+        shown = terminal.shown
+        assert "command: ./check --all" in shown
+        assert "risk: " in shown
+        assert "why: " in shown
+        assert "\n> 1. Yes, this once" in shown
+        assert "Yes, always: Bash(./check --all) (in .handrail/settings.local.json)" in " ".join(shown.split())
+        terminal.type("1")
+        await terminal.until("Checked.")
+        assert terminal.shown.splitlines()[-2] == "> 1"  # what was typed before the question is in the input line
+        terminal.type("\x7f")
+        await leave(terminal)
+
+    assert (project / "ran").exists()
+    assert "* Bash ./check --all" in terminal.whole
+    assert "3 passed" in terminal.whole
+
+
+async def test_a_plain_no_ends_the_turn_and_a_no_with_words_goes_on(project: Path) -> None:
+    replies = [Reply((CHECK,)), said("As you like."), Reply((CHECK,)), said("never asked for")]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until_asked()
+        terminal.type("5")
+        await terminal.until("Enter takes it")
+        terminal.type("read them instead\r")
+        await terminal.until("As you like.")
+        terminal.type("once more\r")
+        await terminal.until_asked()
+        terminal.type("4")
+        await terminal.until("interrupted")
+        await leave(terminal)
+
+    assert not (project / "ran").exists()
+    assert "read them instead" in server.requests[1].raw.decode()
+    assert len(server.requests) == 3
+
+
+async def test_always_writes_the_rule_as_it_was_edited(project: Path) -> None:
+    replies = [Reply((CHECK,)), said("Done.")]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until_asked()
+        terminal.type(f"{ESC}[B{ESC}[B")
+        await terminal.until("> 3. Yes, always")
+        terminal.type("\t")
+        await terminal.until(": Bash(./check --all)")
+        terminal.type("\x15Bash(./check *)\r")
+        await terminal.until("Done.")
+        await leave(terminal)
+
+    settings = json.loads((project / ".handrail" / "settings.local.json").read_text())
+    assert settings["permissions"]["allow"] == ["Bash(./check *)"]
+
+
+async def test_the_call_can_be_edited_before_it_runs(project: Path) -> None:
+    async with (
+        ModelServer([Reply((CHECK,)), said("Done.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until_asked()
+        terminal.type("6")
+        await terminal.until(": ./check --all")
+        terminal.type("\x15echo edited\r")
+        await terminal.until("Done.")
+        await leave(terminal)
+
+    assert not (project / "ran").exists()
+    assert "edited" in server.requests[1].raw.decode()
+
+
+@pytest.mark.proves("E34", "O9")
+async def test_escape_interrupts_a_command_and_the_conversation_goes_on(project: Path) -> None:
+    wait = ToolUse("t1", "Bash", {"command": "echo begun; sleep 600"})
+    async with (
+        ModelServer([Reply((wait,)), said("Hello again.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Please wait.", "--allowedTools", "Bash") as terminal,
+    ):
+        await terminal.until("Bash echo begun; sleep 600, 1 s")
+        terminal.type(ESC)
+        await terminal.until("interrupted")
+        terminal.type("still there?\r")
+        await terminal.until("Hello again.")
+        await leave(terminal)
+
+
+@pytest.mark.proves("E35", "L4", "L5")
+async def test_a_message_waits_for_the_turn_and_can_be_edited_or_sent_into_it(project: Path) -> None:
+    (project / "a.txt").write_text("a\n")
+    wait = ToolUse("t1", "Bash", {"command": "until [ -e go ]; do sleep 0.05; done; echo went"})
+    replies = [Reply((wait,)), said("I saw it."), said("And the other.")]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        Conversing(project, variables(server, project), "Please wait.", "--allowedTools", "Bash") as terminal,
+    ):
+        await terminal.until("Bash until [ -e go ]")
+        terminal.type("first\r")
+        await terminal.until("waits: first")
+        terminal.type(f"{ESC}[A")
+        await terminal.until("waits: first", gone=True)
+        terminal.type(" word\r")
+        await terminal.until("waits: first word")
+        terminal.type("\r")
+        await terminal.until("waits: first word", gone=True)
+        terminal.type("second\r")
+        (project / "go").touch()
+        await terminal.until("And the other.")
+        await leave(terminal)
+
+    assert "first word" in server.requests[1].raw.decode()
+    assert "went" in server.requests[1].raw.decode()  # a command is not stopped by a message
+    assert "second" in server.requests[2].raw.decode()
+
+
+async def test_ctrl_c_twice_leaves_and_the_session_goes_on_later(project: Path) -> None:
+    async with (
+        ModelServer([said("Once upon a time."), said("The end.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Please begin.") as terminal,
+    ):
+        await terminal.until("Once upon a time.")
+        terminal.type("\x03")
+        await terminal.until("Ctrl+C again leaves")
+        terminal.type("\x03")
+        assert await terminal.code() == 0
+        async with Conversing(project, variables(server, project), "--continue") as later:
+            await later.until("Once upon a time.")
+            later.type("End.\r")
+            await later.until("The end.")
+            await leave(later)
+
+    assert "Once upon a time." in server.requests[1].raw.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_leaves_the_terminal_as_it_was_and_says_where_the_session_is(
+    project: Path, number: signal.Signals
+) -> None:
+    async with (
+        ModelServer([said("Hello.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Hi there.") as terminal,
+    ):
+        await terminal.until("Hello.")
+        terminal.process.send_signal(number)
+        assert await terminal.code() == 128 + number
+        assert terminal.has_usual_modes()
+
+    assert "handrail --resume" in terminal.whole
+    assert terminal.raw.rindex("\x1b[?2004l") > terminal.raw.rindex("\x1b[?2004h")
+    assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rindex("\x1b[?25l")
+
+
+async def test_going_back_brings_back_the_files_and_what_was_said(project: Path) -> None:
+    write = ToolUse("t1", "Write", {"file_path": str(project / "new.txt"), "content": "new\n"})
+    async with (
+        ModelServer([said("Hello."), Reply((write,)), said("Written."), said("Anew.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Hi there.", "--permission-mode", "acceptEdits") as terminal,
+    ):
+        await terminal.until("Hello.")
+        terminal.type("Write it.\r")
+        await terminal.until("Written.")
+        assert (project / "new.txt").exists()
+        terminal.type(f"{ESC}{ESC}")
+        await terminal.until("Go back to before which message?")
+        terminal.type("\r")
+        await terminal.until("Bring back what?")
+        terminal.type("1")
+        await terminal.until("Back to before: Write it.")
+        assert not (project / "new.txt").exists()
+        terminal.type("Again.\r")
+        await terminal.until("Anew.")
+        await leave(terminal)
+
+    last = server.requests[3].raw.decode()
+    assert "Hi there." in last
+    assert "Write it." not in last
+
+
+async def test_without_a_key_the_person_chooses_and_nothing_is_an_error_page(project: Path) -> None:
+    async with ModelServer([said("Hello from here.")], strict=True) as server:
+        env = variables(server, project)
+        bare = {name: value for name, value in env.items() if not name.startswith(("ANTHROPIC", "OPENAI"))}
+        async with Conversing(project, bare, "Hi there.", "--model", "gpt-x") as terminal:
+            await terminal.until("handrail needs a model to ask")
+            await terminal.until_asked()
+            terminal.type("3")
+            await terminal.until(": http://127.0.0.1:11434/v1")
+            terminal.type(f"\x15{server.url}/v1\r")
+            await terminal.until("Hello from here.")
+            await leave(terminal)
+
+
+async def test_a_new_folder_is_trusted_only_after_a_yes(project: Path) -> None:
+    (project / ".handrail").mkdir()
+    hook = {"hooks": [{"type": "command", "command": "touch hooked"}]}
+    (project / ".handrail" / "settings.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [hook]}}))
+    async with (
+        ModelServer([said("Hello.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Hi there.") as terminal,
+    ):
+        await terminal.until("Trust this folder?")
+        await terminal.until_asked()
+        assert "touch hooked" in terminal.shown
+        assert not (project / "hooked").exists()
+        terminal.type("1")
+        await terminal.until("Hello.")
+        await leave(terminal)
+    assert (project / "hooked").exists()
+
+
+async def test_the_models_questions_are_answered_by_choice_and_in_own_words(project: Path) -> None:
+    options = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like \x1b[2Jice"}]
+    questions = [
+        {"question": "Which colour?", "header": "Colour", "options": options},
+        {"question": "Which walls?", "header": "Walls", "options": options, "multiSelect": True},
+    ]
+    ask = ToolUse("t1", "AskUserQuestion", {"questions": questions})
+    async with (
+        ModelServer([Reply((ask,)), said("Painted.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Paint it.") as terminal,
+    ):
+        await terminal.until("Which colour?")
+        await terminal.until_asked()
+        terminal.type("2")
+        await terminal.until("Which walls?")
+        await terminal.until_asked()
+        terminal.type("1")
+        await terminal.until("[x] red")
+        await terminal.until_asked()
+        terminal.type("3")
+        await terminal.until("Another answer")
+        terminal.type("the north one\r")
+        await terminal.until("Done: the north one")
+        await terminal.until_asked()
+        terminal.type("4")
+        await terminal.until("Painted.")
+        await leave(terminal)
+
+    told = server.requests[1].raw.decode()
+    assert r"Which colour?\n  blue" in told
+    assert r"Which walls?\n  red, the north one" in told

@@ -1,0 +1,177 @@
+"""What is typed into a conversation: commands, notes, files, pastes; other sizes, other terminals, line by line."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.cli.test_run import variables
+from tests.interactive import Conversing
+from tests.tui.interactive.test_conversation import CHECK, leave, said
+
+from handrail.conversation.blocks import Text
+from handrail.testing.model_server import ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "check").write_text("#!/bin/sh\ntouch ran\necho 3 passed\n")
+    (folder / "check").chmod(0o755)
+    return folder
+
+
+async def test_files_and_commands_are_completed_and_a_command_of_ones_own_is_told_to_the_model(project: Path) -> None:
+    (project / "some_module.py").write_text("a = 1\n")
+    async with (
+        ModelServer([said("I read it.")], strict=True) as server,
+        Conversing(project, variables(server, project)) as terminal,
+    ):
+        await terminal.until("mode default")
+        terminal.type("/perm")
+        await terminal.until("The rules in force")
+        terminal.type("\t\r")
+        await terminal.until("There are no rules.")
+        terminal.type("!echo by-hand\r")
+        await terminal.until("\nby-hand")
+        terminal.type("#use tabs\r")
+        await terminal.until("Remember it where?")
+        terminal.type("1")
+        await terminal.until("Written to")
+        terminal.type("Read @mod")
+        await terminal.until("  some_module.py")
+        terminal.type("\t\r\r")
+        await terminal.until("I read it.")
+        terminal.type("\x1b[Z")
+        await terminal.until("mode acceptEdits")
+        terminal.type("/cost\r")
+        await terminal.until("tokens in")
+        await leave(terminal)
+
+    asked = server.requests[0].raw.decode()
+    assert "a = 1" in asked
+    assert "by-hand" in asked
+    assert (project / "AGENTS.md").read_text() == "- use tabs\n"
+
+
+async def test_a_long_paste_is_folded_and_what_was_sent_can_be_searched_for(project: Path) -> None:
+    pasted = "\n".join(f"pasted line {number}" for number in range(300))
+    async with (
+        ModelServer([said("Long."), said("Found.")], strict=True) as server,
+        Conversing(project, variables(server, project)) as terminal,
+    ):
+        await terminal.until("mode default")
+        terminal.type(f"\x1b[200~{pasted}\x1b[201~")
+        await terminal.until("[pasted text #1, 300 lines")
+        terminal.type("\r")
+        await terminal.until("Long.")
+        terminal.type("a word to remember\r")
+        await terminal.until("Found.")
+        terminal.type("\x12")
+        await terminal.until("Search what was sent")
+        terminal.type("remem\r")
+        await terminal.until("> a word to remember\nmode")
+        terminal.type("\x03")
+        await leave(terminal)
+
+    assert "pasted line 299" in server.requests[0].raw.decode()
+
+
+@pytest.mark.parametrize("columns", [40, 100])
+async def test_a_narrow_terminal_without_colour_shows_everything_in_its_width(project: Path, columns: int) -> None:
+    words = "A sentence that is longer than a narrow terminal is wide, with 漢字 and 👩 in it. "
+    async with ModelServer([Reply((Text(words * 3),), piece=9), Reply((CHECK,)), said("Done.")], strict=True) as server:
+        env = {**variables(server, project), "NO_COLOR": "1"}
+        async with Conversing(project, env, "Say much.", columns=columns, rows=30) as terminal:
+            await terminal.until("in it.")
+            terminal.type("Run the checks.\r")
+            await terminal.until("a number, or arrows and Enter")
+            terminal.type("1")
+            await terminal.until("Done.")
+            await leave(terminal)
+    assert not re.search(r"\x1b\[([0-9]*;)*[349][0-7]m", terminal.raw)
+    assert "3 passed" in terminal.whole
+
+
+async def test_a_resize_at_any_moment_leaves_one_input_line(project: Path) -> None:
+    text = "\n\n".join(f"Paragraph {number} of the answer." for number in range(30))
+    async with (
+        ModelServer([Reply((Text(text),), piece=11)], strict=True) as server,
+        Conversing(project, variables(server, project), "Say much.", columns=100, real=True) as terminal,
+    ):
+        await terminal.until("Paragraph 3 ")
+        for size in (60, 90, 45, 100):
+            terminal.resize(size)
+        await terminal.until("Paragraph 29 of the answer.")
+        terminal.type("typed")
+        await terminal.until("> typed")
+        terminal.type("\x03")
+        await leave(terminal)
+    for number in range(30):
+        assert f"Paragraph {number} of the answer." in terminal.whole
+
+
+async def test_line_by_line_everything_can_be_done_and_nothing_is_drawn_twice(project: Path) -> None:
+    async with (
+        ModelServer([Reply((CHECK,)), said("Checked.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.", "--plain") as terminal,
+    ):
+        await terminal.until("Type a number, then Enter")
+        assert "3. Yes, always: Bash(./check --all)" in terminal.whole
+        terminal.type("1\n")
+        await terminal.until("Checked.")
+        terminal.type("/mode plan\n")
+        await terminal.until("The mode is plan.")
+        terminal.type("!echo by-hand\n")
+        await terminal.until("\nby-hand")
+        terminal.type("/exit\n")
+        assert await terminal.code() == 0
+    assert (project / "ran").exists()
+    assert "\x1b" not in terminal.raw
+    assert "handrail --resume" in terminal.whole
+
+
+async def test_settings_choose_the_status_line_and_own_keys(project: Path) -> None:
+    async with ModelServer([said("Hello.")], strict=True) as server:
+        env = variables(server, project)
+        home = Path(env["HOME"]) / ".handrail"
+        home.mkdir(parents=True, exist_ok=True)
+        line = {"type": "command", "command": "printf 'own %s' line"}
+        (home / "settings.json").write_text(json.dumps({"statusLine": line, "theme": "light"}))
+        (home / "keybindings.json").write_text(json.dumps({"next-mode": "f5", "fly": "f6"}))
+        async with Conversing(project, env) as terminal:
+            await terminal.until("there is no action 'fly'")
+            await terminal.until("own line")
+            terminal.type("\x1b[15~")
+            await terminal.until("mode acceptEdits")
+            await leave(terminal)
+
+
+async def test_the_transcript_has_every_input_and_decision_and_another_session_can_be_resumed(
+    project: Path,
+) -> None:
+    async with (
+        ModelServer([said("The first one."), Reply((CHECK,)), said("Checked.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Begin a first session.") as first,
+    ):
+        await first.until("The first one.")
+        await leave(first)
+        async with Conversing(
+            project, variables(server, project), "Run the checks.", "--allowedTools", "Bash(./check *)", rows=40
+        ) as terminal:
+            await terminal.until("Checked.")
+            terminal.type("\x0f")
+            await terminal.until("q leaves, / searches")
+            assert "decision: allow" in terminal.shown
+            assert '"command": "./check --all"' in terminal.shown
+            terminal.type("q")
+            await terminal.until("mode default")
+            terminal.type("/resume\r")
+            await terminal.until("Go on with which session?")
+            terminal.type("first\r")
+            await terminal.until("The first one.")
+            terminal.type("/exit\r")
+            assert await terminal.code() == 0
