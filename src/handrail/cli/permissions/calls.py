@@ -28,7 +28,7 @@ from handrail.tools.tool import WARNINGS, McpInfo, Tool
 from handrail.tools.wording import did_you_mean
 
 NOTHING_RECORDED: Json = {}
-LATER = frozenset(("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "LSP", "WebSearch"))
+LATER = frozenset(("LSP", "WebSearch"))
 """Tools that rules may name although no session has them yet."""
 
 
