@@ -8,12 +8,13 @@ gets, with handrail and, in turns with it, with the program that the SDK's platf
 of that. The source distribution of the SDK has no such program: unpack a wheel and name it with `--bundled` or
 SDK_BUNDLED. It is run without a network, so this starts itself again in a network namespace that has loopback only.
 
-Then 500 conversations at once in one process over loopback: no error, and CPU per turn at most 1.5 times that of a
-single conversation.
+Then 500 conversations at once in one process over loopback: no error, and CPU per turn at most 1.2 times that of a
+single conversation. The process calls `gc.freeze()` after its first conversation, as docs/sdk.md advises.
 """
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -37,6 +38,7 @@ from handrail.session.spec import SessionSpec
 from handrail.testing.model_server import ModelServer, Reply
 
 STARTS, TURNS, CONVERSATIONS = 7, 4, 500
+MOST = 1.2
 HANDRAIL = Path(sys.executable).with_name("handrail")
 BUNDLED = Path(os.environ.get("SDK_BUNDLED") or Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude")
 ANSWER = Reply((Text("Hello."),))
@@ -137,6 +139,7 @@ async def measured(bundled: Path | None) -> dict[str, float]:
     try:
         with tempfile.TemporaryDirectory() as home:
             await converse(url, home, 1, TURNS)
+            gc.freeze()
             single = [(await converse(url, home, 1, TURNS))[0] for _ in range(25)]
             many, errors = await converse(url, home, CONVERSATIONS, TURNS)
     finally:
@@ -157,7 +160,7 @@ def told(found: Mapping[str, float], bundled: Path) -> Iterator[str]:
         yield f"  ratio                            {ours / theirs:7.2f} (at most 0.5)"
     yield f"CPU per turn, one conversation     {found['single_ms_per_turn']:7.2f} ms"
     yield f"CPU per turn, {CONVERSATIONS} at once          {found['many_ms_per_turn']:7.2f} ms"
-    yield f"ratio {found['ratio']:.2f} (at most 1.5), errors {found['errors']:.0f}"
+    yield f"ratio {found['ratio']:.2f} (at most {MOST}), errors {found['errors']:.0f}"
 
 
 def main() -> int:
@@ -172,7 +175,7 @@ def main() -> int:
     found = asyncio.run(measured(bundled))
     print(json.dumps(found) if given.json else "\n".join(told(found, given.bundled)))
     slow = bundled is not None and found["first_request_ms"] > found["bundled_ms"] / 2
-    return int(slow or found["ratio"] > 1.5 or found["errors"] > 0)
+    return int(slow or found["ratio"] > MOST or found["errors"] > 0)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 """What servers that imitate chat.completions do to calls, each on real bytes."""
 
 import json
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
 
 from handrail.conversation.blocks import BrokenToolUse, Text, Thinking, ToolUse
-from handrail.conversation.stream import BlockEnd, StreamFailure
+from handrail.conversation.stream import BlockEnd, StreamEvent, StreamFailure
 from handrail.providers.openai_chat_reader import ChatReader
-from tests.providers.reading import Seen, read
+from tests.providers.reading import Seen, numbered, read
 
 pytestmark = pytest.mark.proves("E36")
 
@@ -542,3 +544,29 @@ def test_tool_calls_may_be_one_object_instead_of_a_list() -> None:
     body = [chunk({"tool_calls": piece(index=0, id="a", name="Read", args='{"p":1}')}, "tool_calls"), DONE]
 
     assert read("openai-chat", body).content == [READ_A]
+
+
+BEGIN = [{"tool_calls": [piece(index=0, id="a", name="Read", args=args)]} for args in ("", '{"p"', '{"p":1}')]
+MORE: list[dict[str, Any]] = [
+    *({"tool_calls": [piece(index=0, args=args)]} for args in ("", ":1}", '{"p":1}', " ")),
+    {"tool_calls": [piece(index=0, name="Read", args='{"p":2}')]},
+    {"tool_calls": [piece(index=1, id="b", name="Bash", args='{"c"')]},
+    {"tool_calls": [piece(index=1, args=":2}")]},
+    {"tool_calls": [piece(args=":1}")]},
+    {"tool_calls": [piece(index=0, args=":1}"), piece(index=1, args=":2}")]},
+    {"content": "Hi"},
+    {"reasoning_details": [{"text": "hm"}]},
+]
+
+
+def events(deltas: Iterable[dict[str, Any]]) -> list[StreamEvent]:
+    reader = ChatReader(tools=TOOLS, new_id=numbered())
+    fed = [event for delta in deltas for event in reader.feed(chunk(delta))]
+    return [*fed, *reader.feed(chunk(finish="tool_calls") + DONE)]
+
+
+def test_a_chunk_that_holds_nothing_but_calls_means_what_it_means_with_empty_words_beside() -> None:
+    """The first form has a short way through the reader, the second one has not."""
+    for deltas in product(BEGIN, MORE, MORE, MORE):
+        worded = [{"content": None, "refusal": None, **delta} for delta in deltas]
+        assert events(deltas) == events(worded)

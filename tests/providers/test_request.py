@@ -20,7 +20,7 @@ from handrail.conversation.blocks import (
     UserBlock,
 )
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
-from handrail.conversation.request import History, Request, ToolDefinition
+from handrail.conversation.request import Chain, History, Request, ToolDefinition
 from handrail.conversation.request import ThinkingOptions as ThinkingOptions
 from handrail.errors import PairingError
 from handrail.providers.api import Api, RequestWriter
@@ -481,6 +481,9 @@ class TestMedia:
         ("anthropic", "", {"max_tokens": 7}, {"max_tokens": 7}),
         ("openai", "", {"effort": "high", "max_tokens": 7}, {"reasoning_effort": "high", "max_tokens": 7}),
         ("openai", "https://api.openai.com/v1", {"max_tokens": 7}, {"max_completion_tokens": 7}),
+        ("openai", OFFICIAL["openai"], {"chain": Chain("c1")}, {"prompt_cache_key": "c1"}),
+        ("openai", "https://api.mistral.ai/v1", {"chain": Chain("c1")}, {"prompt_cache_key": None}),
+        ("openai-responses", "", {"chain": Chain("c1")}, {"prompt_cache_key": "c1"}),
         (
             "openai",
             "https://api.deepseek.com",

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from handrail.conversation.stream import StreamRetry
 from handrail.loop.events import AnswerDiscarded, RequestSent, ResultsComplete
 from handrail.loop.state import Why
 from handrail.providers.choose import ModelOptions
+from handrail.session.transcript import TranscriptOptions
 from handrail.testing.gated import GatedTool
 from handrail.testing.model_server import ModelServer, Received, Reply
 from handrail.tools.events import CallFinished, CallStarted
@@ -227,3 +229,24 @@ async def test_built_in_tools_read_real_files_in_the_agents_folder(tmp_path: Pat
     [results] = only(events, ResultsComplete)
     assert "hands and rails" in results.outcomes[0].result.text
     assert len(only(events, CallStarted)) == 1
+
+
+@pytest.mark.proves("R5")
+async def test_requests_of_a_session_name_one_prompt_cache_also_after_it_is_resumed(tmp_path: Path) -> None:
+    async def keys(api: str, session: str) -> list[Any]:
+        replies = [Reply((ToolUse("c1", "shout", {"text": "a"}),)), Reply((Text("Done."),))]
+        async with ModelServer(replies, strict=True) as server:
+            options = {"cwd": tmp_path, "env": {"HANDRAIL_STATE_DIR": str(tmp_path / "state")}}
+            kept = TranscriptOptions(resume_or_create=session)
+            async with agent_for(server, api, shout, transcript=kept, **options) as agent:
+                await played(agent.run("Go."))
+            return [request.body.get("prompt_cache_key") for request in server.requests]
+
+    with anyio.fail_after(10):
+        first, second = await keys("openai-responses", "one"), await keys("openai-responses", "two")
+        again, chat = await keys("openai-responses", "one"), await keys("openai", "three")
+
+    assert first == again
+    assert len({*first, *second}) == 2
+    assert all(re.fullmatch("[0-9a-f]{32}", key) for key in (*first, *second))
+    assert chat == [None, None]  # not every server that imitates OpenAI takes a field that it does not know

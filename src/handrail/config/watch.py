@@ -16,14 +16,14 @@ class SettingsWatch:
     """The stamps of all files that settings come from, as of the last look."""
 
     def __init__(self, places: SettingsPlaces, flags: SettingsFlags) -> None:
-        self._files = tuple((source, str(file)) for source, file in _files(places, flags))
-        self._stamps = self._look()
+        self._files = tuple(dict.fromkeys((source, str(file)) for source, file in _files(places, flags)))
+        self._remember(self._look())
 
     def follow(self, files: Iterable[str]) -> None:
         """Watch these project files too, which settings run: a change of them is a matter of trust."""
         new = [("trust", file) for file in dict.fromkeys(files)]
         self._files += tuple(new)
-        self._stamps += [stamp(file) for _, file in new]
+        self._remember([*self._stamps, *(stamp(file) for _, file in new)])
 
     @property
     def empty(self) -> bool:
@@ -32,15 +32,31 @@ class SettingsWatch:
 
     def changes(self) -> dict[str, str]:
         """The sources whose files changed since the last look, each with the first of these files."""
-        now = self._look()
-        if now == self._stamps:
+        if self._is_as_before():
             return {}
+        now = self._look()
         found: dict[str, str] = {}
         for (source, file), old, new in zip(self._files, self._stamps, now, strict=True):
             if old != new:
                 found.setdefault(source, file)
-        self._stamps = now
+        self._remember(now)
         return found
+
+    def _remember(self, stamps: list[Stamp]) -> None:
+        """Keep the stamps, and what to look at to see that they still hold: of a missing folder not each file in it."""
+        there: list[tuple[str, Stamp]] = []
+        missing: dict[str, None] = {}
+        for (_, file), old in zip(self._files, stamps, strict=True):
+            if old is not None or _exists(file):
+                there.append((file, old))
+            else:
+                folder = os.path.dirname(file)  # noqa: PTH120  # at every start
+                missing[file if _exists(folder) else folder] = None
+        self._stamps, self._places = stamps, (there, tuple(missing))
+
+    def _is_as_before(self) -> bool:
+        there, missing = self._places
+        return not any(map(_exists, missing)) and all(stamp(file) == old for file, old in there)
 
     def _look(self) -> list[Stamp]:
         return [stamp(file) for _, file in self._files]
@@ -57,6 +73,10 @@ def _files(places: SettingsPlaces, flags: SettingsFlags) -> Iterable[tuple[str, 
     yield from (("project", Path(folder, ".mcp.json")) for folder in places.folders)
     yield "user", places.own_servers
     yield from (("trust", file) for file in places.trust_files)
+
+
+def _exists(path: str) -> bool:
+    return os.access(path, os.F_OK)  # a failing `stat` raises, which takes twice as long
 
 
 def stamp(file: str | Path) -> Stamp:

@@ -5,6 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Protocol
 
 from handrail.conversation.blocks import ToolUse
@@ -65,9 +66,9 @@ class Mailbox:
         return messages
 
 
-def new_chain(depth: int = 0) -> Chain:
-    """A new chain of requests."""
-    return Chain(os.urandom(16).hex(), depth)
+def new_chain(session_id: str = "") -> Chain:
+    """The chain of a session's requests, the same whenever it is resumed; without a session, a new one."""
+    return Chain(sha256(session_id.encode()).hexdigest()[:32] if session_id else os.urandom(16).hex())
 
 
 class ActiveRun(Protocol):

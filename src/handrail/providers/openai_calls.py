@@ -35,6 +35,21 @@ class CallAssembler:
             if isinstance(entry, dict):
                 self._piece(entry, None if alone else position)
 
+    def go_on(self, entry: Any) -> bool:
+        """Add the next fragment of the newest call, as `feed` would, if the only entry of a chunk is nothing else."""
+        if not self._calls or not isinstance(entry, dict) or entry.get("id") or "extra_content" in entry:
+            return False
+        call, function = self._calls[-1], entry.get("function")
+        if call.ended or not isinstance(function, dict) or function.get("name"):
+            return False
+        index, fragment = count(entry.get("index")), function.get("arguments")
+        if index is None or self._by_index.get(index) is not call or not isinstance(fragment, str):
+            return False
+        if not fragment or len(fragment) == call.size:  # it may repeat what has come
+            return False
+        self._reader.add(call, fragment)
+        return True
+
     def finish(self, reason: str) -> None:
         """No more pieces come: every call ends, whole or broken."""
         stray = any(call.size and not call.name for call in self._calls)

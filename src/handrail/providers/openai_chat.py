@@ -81,6 +81,8 @@ class ChatWriter:
         options: dict[str, Any] = {"model": request.model, "stream": stream}
         if stream and quirks.stream_options:
             options["stream_options"] = {"include_usage": True}
+        if quirks.cache_key and request.chain.id:
+            options["prompt_cache_key"] = request.chain.id
         if request.max_tokens:
             options[quirks.max_tokens_field] = request.max_tokens
         options |= _thinking(request, quirks)

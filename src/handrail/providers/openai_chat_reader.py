@@ -31,7 +31,9 @@ class ChatReader(AnswerReader):
         choice = mapping(choices[0]) if isinstance(choices, list) and choices else None
         if not self._started and (choice or payload.get("model")):  # a chunk that only reports filters names no model
             self.start(string(payload.get("id")), string(payload.get("model")))
-        usage = payload.get("usage") or mapping(payload.get("x_groq")).get("usage")
+        usage = payload.get("usage")
+        if not usage and "x_groq" in payload:
+            usage = mapping(payload["x_groq"]).get("usage")
         if choice is not None and not choice.get("index"):  # further choices were not asked for
             usage = usage or choice.get("usage")
             if "delta" in choice:
@@ -66,6 +68,8 @@ class ChatReader(AnswerReader):
             super().end_of_bytes()
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
+        if len(delta) == 1 and self._goes_on(delta.get("tool_calls")):
+            return
         content = delta.get("content")
         if len(delta) > 1 or not content:  # else the common case: nothing but text
             self._reasoning(delta)
@@ -76,6 +80,11 @@ class ChatReader(AnswerReader):
                 self._parts(content)
         if len(delta) > 1 or not content:
             self._refusal_and_calls(delta)
+
+    def _goes_on(self, calls: Any) -> bool:
+        """Whether there is nothing but the next fragment of the newest call; it is added then."""
+        words = self._text or self._thinking or self._details
+        return isinstance(calls, list) and len(calls) == 1 and not words and self._calls.go_on(calls[0])
 
     def _reasoning(self, delta: Mapping[str, Any]) -> None:
         details = delta.get("reasoning_details")

@@ -65,6 +65,8 @@ class ResponsesWriter:
 
     def _options(self, request: Request, stream: bool) -> dict[str, Any]:
         options: dict[str, Any] = {"model": request.model, "stream": stream, "store": False}
+        if self._quirks.cache_key and request.chain.id:
+            options["prompt_cache_key"] = request.chain.id
         if self._quirks.encrypted_reasoning:
             options["include"] = ["reasoning.encrypted_content"]
             reasoning = {"effort": EFFORTS[request.effort]} if request.effort else {}

@@ -28,11 +28,12 @@ class Quirks:
     files: bool = False  # documents may be sent as files
     images: bool = True
     stream_options: bool = True
+    cache_key: bool = False  # prompt_cache_key is understood; servers that check their input refuse a field they lack
 
 
 ANTHROPIC = Quirks(cache_marks=True, call_ids=r"[a-zA-Z0-9_-]{1,64}", files=True)
 CHAT = Quirks()
-RESPONSES = Quirks(files=True)
+RESPONSES = Quirks(files=True, cache_key=True)
 
 OPENAI_HOSTS = r"(.*\.)?api\.openai\.com|.*\.azure\.com"
 REASONING_MODELS = r"(.*[/.])?(o\d|gpt-5|gpt-oss|codex).*"
@@ -45,7 +46,7 @@ ROWS: tuple[tuple[str, str, str, Quirks], ...] = (
         "openai",
         OPENAI_HOSTS,
         r".*",
-        replace(CHAT, max_tokens_field="max_completion_tokens", files=True, json_schema=True),
+        replace(CHAT, max_tokens_field="max_completion_tokens", files=True, json_schema=True, cache_key=True),
     ),
     (
         "openai",

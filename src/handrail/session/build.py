@@ -221,7 +221,8 @@ def _open_parts(base: Foundation) -> Session:
         can_defer=not spec.interactive,
         can_ask=host.handler is not None or host.can_use_tool is not None,
     )
-    chain = new_chain()
+    chain = new_chain(session_id)
+    deferral = spec.tools.deferral or _deferral(spec, settings, facts.window(model.chosen.name))
     agents = Subagents(
         cache(partial(_find_agents, base)),
         parts,
@@ -229,6 +230,7 @@ def _open_parts(base: Foundation) -> Session:
             settings=lambda: agent_settings(settings.loaded.settings),
             services=own_services,
             chain=chain,
+            deferral=deferral,
             records=AgentRecords(transcript.path.with_suffix("") / "subagents" if transcript else None),
             open_transcript=open_beside,
             mcp_tools=lambda: servers.offered if servers else (),
@@ -250,7 +252,7 @@ def _open_parts(base: Foundation) -> Session:
             options=_run_options(spec, skills, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
-            deferral=spec.tools.deferral or _deferral(spec, settings, facts.window(model.chosen.name)),
+            deferral=deferral,
             identity=spec.identity,
             request=spec.request,
             context=context,

@@ -99,6 +99,7 @@ class SessionSettings:
         self._prepared: tuple[LoadedSettings, Policy] | None = None
         self._denied_tools: tuple[LoadedSettings, ToolIndex] | None = None
         self._built: Policy | None = None
+        self._given: Policy | None = None
         self._in_force: LivePolicy | None = None
 
     def look(self) -> None:
@@ -150,7 +151,8 @@ class SessionSettings:
             self.fresh = False
         else:
             self.look()
-        return self._built or self._build_policy()
+        self._given = self._built or self._build_policy()
+        return self._given
 
     @property
     def mode(self) -> str:
@@ -176,8 +178,9 @@ class SessionSettings:
         rules = self.loaded.settings.get("permissions", "deny") or ()
         if not self.flags.disallowed and not any(map(removes_tool, rules)):
             return False
-        if self._in_force is not None:
-            return self.policy().denies_tool(name, mcp)
+        if self._in_force is not None:  # a pool asks for each of its tools: the last look at the files counts
+            policy = self._in_force.last if self._given is self._built else self.policy()
+            return policy.denies_tool(name, mcp)
         if self._denied_tools is None or self._denied_tools[0] is not self.loaded:
             index = settings_rules.tool_denials(filter(removes_tool, rules), self.flags)
             self._denied_tools = self.loaded, index  # before the first call, no other rule is parsed

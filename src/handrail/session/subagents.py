@@ -38,7 +38,7 @@ from handrail.session.tools import only_reads
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import NO_BUDGET, AgentIdentity, AgentType, Budget, RunOptions, ToolContext
 from handrail.tools.delegation import AgentFacts, AgentNews, AgentReport, AgentStatus, AgentTask
-from handrail.tools.pool import NO_DEFERRAL, AnyTool
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
 from handrail.tools.wording import did_you_mean
 from handrail.transcripts.store import OpenTranscript
 
@@ -69,6 +69,7 @@ class AgentHost:
     chain: Chain
     records: AgentRecords
     open_transcript: OpenBeside
+    deferral: Deferral = NO_DEFERRAL
     mcp_tools: Callable[[], tuple[AnyTool, ...]] = tuple
     tells_ends: bool = False
     context: Callable[[Path], SessionContext] | None = None
@@ -371,7 +372,8 @@ class Subagents:
             denied=lambda tool, _mcp: (
                 not definition.may_use(tool) or tool not in agent.offered or (tool == "Agent" and not may_delegate)
             ),
-            deferral=NO_DEFERRAL,
+            # tools that a definition names are wanted in full
+            deferral=self._host.deferral if definition.tools is None else NO_DEFERRAL,
             identity=identity,
             request=RequestOptions(effort=read_effort(entry.effort or definition.effort)),
             context=self._host.context(agent.cwd) if self._host.context else None,
