@@ -10,7 +10,6 @@ from handrail.extensions.unsupported import (
     extension_notes,
     folder_notes,
     list_folder,
-    server_notes,
     start_notes,
 )
 
@@ -54,6 +53,19 @@ def listing(family: str, source: str, *names: str) -> FolderListing:
             ["~/.handrail/settings.local.json is not read: local settings belong to a project"],
             id="at home other things are read",
         ),
+        pytest.param(
+            listing(".handrail", "user", "keybindings.json", "mcp.json"),
+            [],
+            id="keys and servers are read from the folder of handrail at home",
+        ),
+        pytest.param(
+            listing(".claude", "user", "keybindings.json", "mcp.json"),
+            [
+                "~/.claude/keybindings.json is not read: key bindings are read from ~/.handrail",
+                "~/.claude/mcp.json is not read: MCP servers are read from .mcp.json in the project's folder",
+            ],
+            id="and from no other",
+        ),
     ],
 )
 def test_what_a_folder_holds_without_effect_is_named(folder: FolderListing, notes: list[str]) -> None:
@@ -69,24 +81,10 @@ def test_folders_are_listed_with_what_is_in_them(tmp_path: Path) -> None:
     folders = config_folders(work, {"HOME": str(home)})
 
     assert list_folder(folders[0]).names == ("keybindings.json", "themes/")
-    assert extension_notes(folders, work, home) == (
-        ".claude/keybindings.json is not read: key bindings are not supported yet",
-        ".claude/themes/ is not read: themes are not supported yet",
+    assert extension_notes(folders) == (
+        ".claude/keybindings.json is not read: key bindings are read from ~/.handrail",
+        ".claude/themes/ is not read: themes of your own are not supported yet",
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        (b'{"mcpServers": {"a": {}}, "projects": {"/here": {"mcpServers": {"b": {}}}}}', 2),
-        (b'{"mcpServers": {}, "projects": {"/there": {"mcpServers": {"b": {}}}}}', 0),
-        (b'{"mcpServers": {"a": {}}', 0),
-        (b'["mcpServers"]', 0),
-        (b"", 0),
-    ],
-)
-def test_servers_of_the_other_programs_state_are_named_for_this_folder(text: bytes, count: int) -> None:
-    assert len(list(server_notes(text, "/here", "~/.claude.json"))) == count
 
 
 def test_a_session_begins_with_a_few_notes_and_says_where_the_others_are() -> None:

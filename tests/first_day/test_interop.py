@@ -204,11 +204,11 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
     write(work / ".claude/settings.json", '{"outputStyle": "Concise", "spinner": {"verbs": []}}')
     write(work / ".claude/agents/helper.md", "---\nname: helper\ndescription: d\nmemory: project\n---\nHelp.")
     write(tmp_path / "home/.claude/commands/fork.md", "---\ncontext: spoon\n---\nGo.")
-    write(tmp_path / "home/.claude.json", '{"mcpServers": {"db": {"command": "db"}}}')
+    write(tmp_path / "home/.handrail/mcp.json", "{}")
+    write(tmp_path / "home/.handrail/keybindings.json", "{}")
     expected = [
         ".claude/settings.json: no effect here: spinner",
         "~/.claude/commands/fork.md: context is 'spoon'. Use fork, or leave it out.",
-        "~/.claude.json: its MCP servers are not used (db). Put them into .mcp.json, or give --mcp-config.",
         ".claude/skills/pdf/SKILL.md: no effect: colour",
         ".claude/agents/helper.md: no effect yet: memory",
     ]

@@ -273,10 +273,10 @@ def trust(here: Here) -> Iterator[Finding]:
 def extensions(here: Here) -> Iterator[Finding]:
     """What lies in `.claude` and `.handrail` and has no effect."""
     if here.live is not None:
-        cwd, home, env = Path(here.live.places.cwd), Path(here.live.places.home), here.live.loaded.env
+        cwd, env = Path(here.live.places.cwd), here.live.loaded.env
         skills = find_skills(config_folders(cwd, env, families=SKILL_FAMILIES), HeadCache(None))
         notes = (
-            *extension_notes(config_folders(cwd, env), cwd, home),
+            *extension_notes(config_folders(cwd, env)),
             *skills.problems,
             *find_agents(cwd, env, {})[1],
         )

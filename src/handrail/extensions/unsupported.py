@@ -1,18 +1,14 @@
 """What people have in `.claude` or `.handrail` that has no effect here. It is named at the start and in `doctor`."""
 
-import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from handrail.extensions.commands import find_commands
 from handrail.extensions.output_styles import find_styles
 from handrail.extensions.places import ConfigFolder
 from handrail.records import record
 
-MAX_BYTES = 8_000_000
 AT_START = 3
 """How many notes a session begins with; `doctor` has them all."""
 
@@ -23,8 +19,8 @@ NOT_READ: Mapping[str, str] = {
     "agent-memory/": f"memories of agents are {NOT_YET}",
     "agent-memory-local/": f"memories of agents are {NOT_YET}",
     "scheduled_tasks.json": f"schedules are {NOT_YET}",
-    "keybindings.json": f"key bindings are {NOT_YET}",
-    "themes/": f"themes are {NOT_YET}",
+    "keybindings.json": "key bindings are read from ~/.handrail",
+    "themes/": f"themes of your own are {NOT_YET}",
     "hooks.json": "hooks are read from settings.json",
     ".mcp.json": "MCP servers are read from .mcp.json in the project's folder",
     "mcp.json": "MCP servers are read from .mcp.json in the project's folder",
@@ -48,7 +44,8 @@ NOT_READ_IN_PROJECTS: Mapping[str, str] = {
     ".handrail/rules/": "rules are read from .claude/rules",
     ".claude/AGENTS.md": "memory files of this name are read from the project's folder",
 }
-SOME_SERVER = re.compile(rb'"mcpServers"\s*:\s*\{\s*"')
+READ_AT_HOME = ("keybindings.json", "mcp.json")
+"""What is read from the folder of handrail in the home folder, and from no other."""
 
 
 @record
@@ -71,29 +68,14 @@ def folder_notes(listings: Iterable[FolderListing]) -> Iterator[str]:
             reasons |= {name.removeprefix(here): why for name, why in NOT_READ_IN_PROJECTS.items() if here in name}
         else:
             reasons["settings.local.json"] = "local settings belong to a project"
+            if listing.family != ".claude":
+                reasons = {name: why for name, why in reasons.items() if name not in READ_AT_HOME}
         for name in listing.names:
             if why := reasons.get(name):
                 yield f"{listing.shown}/{name} is not read: {why}"
 
 
-def server_notes(text: bytes, cwd: str, shown: str) -> Iterator[str]:
-    """The MCP servers that `~/.claude.json` has for this user and folder: they are not used."""
-    if not SOME_SERVER.search(text):
-        return
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    projects = value.get("projects") if isinstance(value, dict) else None
-    here = projects.get(cwd) if isinstance(projects, dict) else None
-    for holder in (value, here):
-        servers = holder.get("mcpServers") if isinstance(holder, dict) else None
-        if isinstance(servers, dict) and servers:
-            names = ", ".join(sorted(map(str, servers)))
-            yield f"{shown}: its MCP servers are not used ({names}). Put them into .mcp.json, or give --mcp-config."
-
-
-def extension_notes(folders: Iterable[ConfigFolder], cwd: Path, home: Path) -> tuple[str, ...]:
+def extension_notes(folders: Iterable[ConfigFolder]) -> tuple[str, ...]:
     """All that has no effect in these folders, and in what commands say about themselves."""
     folders = tuple(folders)
     notes = [*folder_notes(map(list_folder, folders))]
@@ -101,11 +83,6 @@ def extension_notes(folders: Iterable[ConfigFolder], cwd: Path, home: Path) -> t
         notes += find_commands(folders).problems
     if any((folder.path / "output-styles").is_dir() for folder in folders):
         notes += find_styles(folders).problems
-    if any(folder.source == "user" for folder in folders):
-        with suppress(OSError):
-            file = home / ".claude.json"
-            if file.is_file() and file.stat().st_size <= MAX_BYTES:
-                notes += server_notes(file.read_bytes(), str(cwd), "~/.claude.json")
     return tuple(notes)
 
 

@@ -130,8 +130,7 @@ def found_notes(cwd: Path, settings: SessionSettings, skills: SessionSkills) -> 
     folders = config_folders(cwd, env, settings.flags.instruction_sources)
     if not folders and not skills.problems:
         return ()
-    home = Path(env.get("HOME") or Path.home())
-    return unsupported.start_notes((*unsupported.extension_notes(folders, cwd, home), *skills.problems))
+    return unsupported.start_notes((*unsupported.extension_notes(folders), *skills.problems))
 
 
 @record
