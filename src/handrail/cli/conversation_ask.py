@@ -174,7 +174,7 @@ def field_question(field: FormField, chosen: Sequence[str], theme: Theme) -> Dia
     """One question of a form; with `several`, it is asked again until the person is done."""
     choices = []
     for number, each in enumerate(field.choices):
-        mark = "[x] " if each.label in chosen else ""
+        mark = f"[{'x' if each.label in chosen else ' '}] " if field.several else ""
         choices.append(DialogChoice(f"{OPTION}{number}", mark + visible(each.label), visible(each.description)))
     choices.append(DialogChoice(OTHER, "Another answer", edit=""))
     typed = ", ".join(each for each in chosen if each not in {choice.label for choice in field.choices})

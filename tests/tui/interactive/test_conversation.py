@@ -289,6 +289,23 @@ async def test_a_new_folder_is_trusted_only_after_a_yes(project: Path) -> None:
     assert (project / "hooked").exists()
 
 
+async def test_a_long_question_of_the_model_is_shown_in_full_on_a_narrow_terminal(project: Path) -> None:
+    question = "Which of the databases that are installed on this machine should the new service use?"
+    detail = "the one that all the other services of this company have used for years"
+    options = [{"label": "Postgres", "description": detail}, {"label": "SQLite", "description": "a file"}]
+    asked = {"question": question, "header": "Database", "options": options, "multiSelect": True}
+    async with (
+        ModelServer([Reply((ToolUse("t1", "AskUserQuestion", {"questions": [asked]}),))]) as server,
+        Conversing(project, variables(server, project), "Ask me.", columns=40) as terminal,
+    ):
+        await terminal.until_asked()
+        words = " ".join(terminal.shown.split())
+        assert f"Database: {question}" in words
+        assert f"1. [ ] Postgres {detail} 2. [ ] SQLite" in words
+        terminal.resize(40, 12)
+        await terminal.until("the one that all the other servi...")
+
+
 async def test_the_models_questions_are_answered_by_choice_and_in_own_words(project: Path) -> None:
     options = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like \x1b[2Jice"}]
     questions = [

@@ -48,7 +48,7 @@ async def test_files_and_commands_are_completed_and_a_command_of_ones_own_is_tol
         terminal.type("\x1b[Z")
         await terminal.until("mode acceptEdits")
         terminal.type("/cost\r")
-        await terminal.until("tokens in")
+        await terminal.until(" dollars\nscripted: ")
         await leave(terminal)
 
     asked = server.requests[0].raw.decode()

@@ -18,6 +18,8 @@ QUIET = 0.4
 """Seconds without a key until a question takes the keys."""
 MAX_CHOICES = 9
 """How many choices are shown at once."""
+DETAIL_ROWS = 3
+"""How many rows the detail of a choice takes, where there is room."""
 
 
 @record
@@ -157,11 +159,11 @@ def question_lines(asked: OpenQuestion, count: int, width: int, height: int, the
     """The question drawn in at most so many rows, and the row of the selected choice."""
     question = asked.question
     more = f" (1 of {count})" if count > 1 else ""
-    head = [
-        paint(clip("-" * width, width), theme.dim),
-        paint(clip(plain(question.title) + more, width), theme.selected),
-    ]
-    choices, selected = _choice_lines(asked, width, theme)
+    title = _rows(plain(question.title) + more, width, max(height // 3, 1))
+    head = [paint(clip("-" * width, width), theme.dim), *(paint(row, theme.selected) for row in title)]
+    choices, selected = _choice_lines(asked, width, theme, DETAIL_ROWS)
+    if len(head) + len(choices) >= height:
+        choices, selected = _choice_lines(asked, width, theme, 1)
     hint = paint(clip(_hint(asked), width), theme.dim)
     room = max(height - len(head) - len(choices) - 1, 0)
     body = list(question.body(width, room))
@@ -172,7 +174,15 @@ def question_lines(asked: OpenQuestion, count: int, width: int, height: int, the
     return [*head, *body, *choices, hint], len(head) + len(body) + selected
 
 
-def _choice_lines(asked: OpenQuestion, width: int, theme: Theme) -> tuple[list[str], int]:
+def _rows(text: str, width: int, most: int, indent: str = "") -> list[str]:
+    """The text wrapped into so many rows at the most; the last one shows that something was cut."""
+    rows = wrap(text, width, indent)
+    if len(rows) > most:
+        rows = [*rows[: most - 1], f"{rows[most - 1]} {rows[most].strip()}"]
+    return [clip(row, width) for row in rows]
+
+
+def _choice_lines(asked: OpenQuestion, width: int, theme: Theme, detail_rows: int) -> tuple[list[str], int]:
     first = max(0, min(asked.selected - MAX_CHOICES // 2, len(asked.shown) - MAX_CHOICES))
     lines: list[str] = []
     selected = 0
@@ -187,7 +197,8 @@ def _choice_lines(asked: OpenQuestion, width: int, theme: Theme) -> tuple[list[s
         rows = wrap(head, width, "     ")
         lines += [paint(clip(row, width), colour) for row in rows]
         if choice.detail:
-            lines.append(paint(clip(f"     {plain(choice.detail)}", width), theme.dim))
+            rows = _rows(f"     {plain(choice.detail)}", width, detail_rows, "     ")
+            lines += [paint(row, theme.dim) for row in rows]
     if not asked.shown:
         lines.append(paint(clip("  nothing fits", width), theme.dim))
     return lines, selected

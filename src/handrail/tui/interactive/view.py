@@ -172,7 +172,7 @@ class ConversationView:
                 seconds = self._clock() - (self._thought_since or self._clock())
                 self.say(f"thought for {duration(seconds)} (Ctrl+O shows it)", dim=True)
             case BlockComplete(model=model, block=Text(text)) if model == SYNTHETIC:
-                self._add_whole(text)
+                self._add_whole(text.replace("\n", "  \n"))  # the lines of a command's answer stay lines
                 self._end_answer()
             case _:
                 pass
