@@ -122,6 +122,11 @@ def test_what_rules_mode_and_flags_hold_back_is_listed_with_the_reason(tmp_path:
     assert named["Glob"] == "--tools does not name it"
     assert named["Bash"].startswith("denied by project settings")
     assert "Read" not in named
+    assert held()["Skill"] == "there is no skill that the model may load"
+
+    (tmp_path / ".handrail" / "skills" / "pdf").mkdir(parents=True)
+    (tmp_path / ".handrail" / "skills" / "pdf" / "SKILL.md").write_text("---\ndescription: Reads.\n---\nRead it.")
+    assert "Skill" not in held()
 
 
 def test_the_tools_are_listed_for_programs(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="handrail")
     for name, (text, arguments, _module) in COMMANDS.items():
-        arguments(commands.add_parser(name, help=text, description=text.capitalize() + "."))
+        arguments(commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}."))
     return top
 
 

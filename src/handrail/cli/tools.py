@@ -16,8 +16,9 @@ from handrail.conversation.plain import plain_json
 from handrail.permissions.rules import Behaviour
 from handrail.session.mcp_servers import Servers, refused_by
 from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.skill_notes import SessionSkills
 from handrail.session.state_folder import state_folder
-from handrail.session.tools import builtin_names, deferral_of, make_catalog, unwanted_tools
+from handrail.session.tools import SKILL_TOOL, builtin_names, deferral_of, make_catalog, unwanted_tools
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -55,6 +56,7 @@ async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[l
             features=features_of(loaded.settings, loaded.env),
             deferral=deferral_of(loaded.env, settings=loaded.settings) if named is None else NO_DEFERRAL,
             mcp=servers.tools,
+            has_skills=SessionSkills(Path.cwd(), settings).has_any,
         )
         rows = [about(tool, catalog.pool) for tool in catalog.pool]
         held = held_back(catalog, settings, unwanted)
@@ -69,6 +71,8 @@ async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[l
 def held_back(catalog: Catalog, settings: SessionSettings, unwanted: frozenset[str]) -> dict[str, str]:
     """The built-in tools that a run does not offer, each with the reason."""
     left_out = catalog.left_out()
+    if SKILL_TOOL in left_out:
+        left_out[SKILL_TOOL] = "there is no skill that the model may load"
     if settings.mode == "plan":
         left_out |= {tool.name: "plan mode offers only tools that read" for tool in catalog.pool.disabled}
     for name in left_out:
