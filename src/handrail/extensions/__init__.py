@@ -1,1 +1,1 @@
-"""What people write down for an agent: commands so far. Finds the files, reads them, and says what has no effect."""
+"""What people write down for an agent: commands, skills, output styles. Reads it, and says what has no effect."""
