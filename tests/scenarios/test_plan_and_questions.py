@@ -121,6 +121,7 @@ async def test_a_no_to_the_plan_keeps_plan_mode_and_reaches_the_model(tmp_path: 
     [outcome] = await outcomes(agent)
 
     assert (outcome.status, mode_of(agent), person.asked[0][1]) == (Status.DENIED, "plan", {})
+    assert person.questions[0].document.body == "The model has not written a plan to its file."
     assert "paint it blue" in last_words(model)
 
 

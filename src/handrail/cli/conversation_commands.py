@@ -49,7 +49,7 @@ async def run_handrail(chat: Chat, *arguments: str) -> None:
     env = {**os.environ, "NO_COLOR": "1"}
     ended = await run_program(argv, cwd=str(chat.session.spec.cwd), env=env, timeout=SECONDS, max_bytes=MAX_TEXT)
     text = (ended.stdout + ended.stderr).decode("utf-8", "replace").strip()
-    chat.front.say(text or "(nothing)", "warning" if ended.code else "plain")
+    chat.front.say(text or "Nothing is set.", "warning" if ended.code else "plain")
 
 
 # The conversation

@@ -47,8 +47,10 @@ class ExitPlanMode(Tool[ExitPlanModeInput]):
     def summary(self, args: ExitPlanModeInput) -> str:
         return "ExitPlanMode"
 
-    def document(self, args: ExitPlanModeInput) -> Card | None:
-        return Card("The plan", args.planFilePath, args.plan, "markdown") if args.plan else None
+    def document(self, args: ExitPlanModeInput) -> Card:
+        if not args.plan:
+            return Card("No plan", body="The model has not written a plan to its file.")
+        return Card("The plan", args.planFilePath, args.plan, "markdown")
 
     async def validate(self, args: ExitPlanModeInput, ctx: ToolContext) -> Refuse | None:
         if ctx.permissions.mode == "plan":

@@ -33,12 +33,15 @@ def footer_facts(session: Session) -> FooterFacts:
 
 
 def footer_line(facts: FooterFacts, width: int, theme: Theme) -> str:
-    """The facts in one line that fits; the mode goes last, for it must be seen."""
-    mode = clip(f"mode {facts.mode} (Shift+Tab)", width)
+    """The facts in one line that fits; the mode goes last, for it must be seen, and the key for it first."""
     parts = [facts.model, f"{facts.percent:g} % of context"]
     if facts.dollars is None or facts.dollars:
         parts.append("price unknown" if facts.dollars is None else f"${facts.dollars:.2f}")
     if facts.tasks:
         parts.append(f"{facts.tasks} in the background (Ctrl+T)")
-    rest = clip(" | " + " | ".join(parts), width - len(mode)) if width - len(mode) > 8 else ""
+    rest = " | " + " | ".join(parts)
+    mode = f"mode {facts.mode} (Shift+Tab)"
+    if len(mode) + len(rest) > width:
+        mode = clip(f"mode {facts.mode}", width)
+    rest = clip(rest, width - len(mode)) if width - len(mode) > 8 else ""
     return paint(mode, theme.bad if facts.mode == WIDE_OPEN else theme.accent) + paint(rest, theme.dim)
