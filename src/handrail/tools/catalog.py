@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-
-from pydantic_core import from_json
+from json import loads
 
 from handrail.conversation.context import LOADABLE_TOOLS
 from handrail.errors import ToolDefinitionError
@@ -108,7 +107,7 @@ def _names(pool: Pool) -> frozenset[str]:
 
 def _searchable(tool: ListedTool) -> Searchable:
     text = tool.prompt(PLAIN_VIEW)
-    return Searchable(tool.name, tool.search_hint, text, parameter_text(from_json(tool.schema_json)))
+    return Searchable(tool.name, tool.search_hint, text, parameter_text(loads(tool.schema_json)))
 
 
 def announcement(pool: Pool) -> str:
