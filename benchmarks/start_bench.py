@@ -46,6 +46,8 @@ asyncio.run(main())
 BYTECODE = tempfile.TemporaryDirectory(prefix="handrail-bytecode-")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 ENVIRONMENT["PYTHONPYCACHEPREFIX"] = BYTECODE.name
+STATE = tempfile.TemporaryDirectory(prefix="handrail-state-")
+ENVIRONMENT["HANDRAIL_STATE_DIR"] = STATE.name  # not among the owner's sessions
 
 
 class Started(NamedTuple):

@@ -158,6 +158,7 @@ def test_a_call_can_be_written_like_a_rule(
         (("explain", "Write", '{"content": "x"}'), "The required field 'file_path' is missing"),
         (("explain", "bash(ls)"), "there is no tool 'bash'. Names keep their case: Bash."),
         (("explain", "Raed", "{}"), "there is no tool 'Raed'. Did you mean 'Read'?"),
+        (("explain", "Bsh", "ls"), "there is no tool 'Bsh'. Did you mean 'Bash'?"),
         (("explain", "Frobnicate", "{}"), "there is no tool 'Frobnicate'. `handrail tools` lists them."),
         (("explain", "Bash", "{}", "--mode", "brave"), "there is no mode 'brave'"),
         (("explain", "Bash", "{}", "--permission-mode", "brave"), "there is no mode 'brave'"),

@@ -75,7 +75,7 @@ def test_things_that_are_no_files_are_said_to_be_none(tmp_path: Path) -> None:
         "settings.json: this is a folder, and a settings file is expected here. Move it away.",
         "settings.json: this is not a regular file, and a settings file is expected here. Move it away.",
         "settings.json: this is a link to nothing. Repair or remove it.",
-        "settings.json: it cannot be read: a loop of links.",
+        "settings.json: it cannot be read: a loop of links. Look at the file, its owner and its mode.",
         "settings.json: this is not a regular file, and a settings file is expected here. Move it away.",
     ]
 

@@ -141,13 +141,18 @@ def test_what_a_command_says_of_itself_is_read_and_what_has_no_effect_is_named(t
         is_listed=False,
         file=str(home / ".claude/commands/ship.md"),
         shown="~/.claude/commands/ship.md",
+        when="never",
+        context="fork",
+        hooks={"PreToolUse": [{"matcher": "Bash"}]},
+        runs=("git status",),
+        mark=found.by_name["ship"].mark,
     )
     where = "~/.claude/commands/old.md"
     assert found.problems == (
         f"{where}: '? what' is not a name and a value; the other lines of its front matter count",
         f"{where}: effort is 'enormous'. Use one of minimal, low, medium, high, xhigh, max.",
         f"{where}: it uses $1 and not $0: words are counted from 0, so that $0 is the first",
-        "~/.claude/commands/ship.md: no effect yet: context, hooks, colour",
+        "~/.claude/commands/ship.md: no effect: colour",
     )
 
 

@@ -33,9 +33,9 @@ def listing(family: str, source: str, *names: str) -> FolderListing:
             id="other programs' records and people's own scripts are no one's business",
         ),
         pytest.param(
-            listing(".claude", "project", "output-styles/", "plugins/", "command/"),
+            listing(".claude", "project", "output-style/", "plugins/", "command/"),
             [
-                ".claude/output-styles/ is not read: output styles are not supported yet",
+                ".claude/output-style/ is not read: output styles are read from output-styles/",
                 ".claude/plugins/ is not read: plugins are not supported yet",
                 ".claude/command/ is not read: commands are read from commands/",
             ],
@@ -62,16 +62,16 @@ def test_what_a_folder_holds_without_effect_is_named(folder: FolderListing, note
 
 def test_folders_are_listed_with_what_is_in_them(tmp_path: Path) -> None:
     home, work = tmp_path / "home", tmp_path / "work"
-    (work / ".claude/skills/pdf").mkdir(parents=True)
+    (work / ".claude/themes/dark").mkdir(parents=True)
     (work / ".claude/plugins").mkdir()
     (work / ".claude/keybindings.json").write_text("{}")
     (home / ".claude").mkdir(parents=True)
     folders = config_folders(work, {"HOME": str(home)})
 
-    assert list_folder(folders[0]).names == ("keybindings.json", "skills/")
+    assert list_folder(folders[0]).names == ("keybindings.json", "themes/")
     assert extension_notes(folders, work, home) == (
         ".claude/keybindings.json is not read: key bindings are not supported yet",
-        ".claude/skills/ is not read: skills are not supported yet",
+        ".claude/themes/ is not read: themes are not supported yet",
     )
 
 

@@ -46,6 +46,16 @@ def test_a_path_that_is_known_to_be_one_is_taken_literally(folder: Path) -> None
     assert locate("$x*", str(folder)).problem == ""
 
 
+@pytest.mark.parametrize(
+    "spelling", ["", " a", "https://x.org/a", "C:\\a", "//host/a", "~other/a", "$HOME/a", "`pwd`/a", "a\u200bb"]
+)
+def test_what_is_hardly_a_path_is_told_with_what_to_write_instead(spelling: str, folder: Path) -> None:
+    what, _, instead = resolve(spelling, str(folder), "/home/x").problem.partition("; ")
+
+    assert what
+    assert instead
+
+
 def test_each_kind_is_told(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "gone").symlink_to("nowhere")

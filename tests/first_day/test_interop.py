@@ -200,16 +200,16 @@ async def test_files_that_a_prompt_names_come_along_unless_the_rules_for_reading
 async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doctor(
     tmp_path: Path, work: Path, env: dict[str, str]
 ) -> None:
-    write(work / ".claude/skills/pdf/SKILL.md", "---\ndescription: d\n---\n")
+    write(work / ".claude/skills/pdf/SKILL.md", "---\ncolour: red\ndescription: d\n---\n")
     write(work / ".claude/settings.json", '{"outputStyle": "Concise", "spinner": {"verbs": []}}')
     write(work / ".claude/agents/helper.md", "---\nname: helper\ndescription: d\nmemory: project\n---\nHelp.")
-    write(tmp_path / "home/.claude/commands/fork.md", "---\ncontext: fork\n---\nGo.")
+    write(tmp_path / "home/.claude/commands/fork.md", "---\ncontext: spoon\n---\nGo.")
     write(tmp_path / "home/.claude.json", '{"mcpServers": {"db": {"command": "db"}}}')
     expected = [
-        ".claude/settings.json: no effect here: outputStyle, spinner",
-        ".claude/skills/ is not read: skills are not supported yet",
-        "~/.claude/commands/fork.md: no effect yet: context",
+        ".claude/settings.json: no effect here: spinner",
+        "~/.claude/commands/fork.md: context is 'spoon'. Use fork, or leave it out.",
         "~/.claude.json: its MCP servers are not used (db). Put them into .mcp.json, or give --mcp-config.",
+        ".claude/skills/pdf/SKILL.md: no effect: colour",
         ".claude/agents/helper.md: no effect yet: memory",
     ]
 

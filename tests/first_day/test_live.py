@@ -180,6 +180,16 @@ async def test_a_limit_says_its_number_and_how_to_go_on(project: Path) -> None:
     assert "Look around." in server.requests[0].raw.decode()
 
 
+async def test_a_run_that_ended_in_a_loop_says_how_to_go_on(project: Path) -> None:
+    looks = [Reply((ToolUse(f"t{n}", "Glob", {"pattern": "*"}),)) for n in range(12)]
+
+    ran, _ = await handrail(looks, project, "Look around.")
+
+    assert ran.code == 1
+    assert "Glob was called 12 times in a row with the same input and gave the same result." in ran.errors
+    assert '`handrail -p --continue "Go on."` goes on from here; say what to do instead of the call' in ran.errors
+
+
 async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
     def turns(*arguments: str) -> int | None:
         return session_spec(read_flags(arguments).chosen).limits.turns
@@ -195,6 +205,8 @@ async def test_a_run_has_a_limit_of_turns_unless_a_program_drives_it() -> None:
         (("help", "undo"), 0, "usage: handrail undo"),
         (("docter",), 2, "there is no command 'docter'. Did you mean 'doctor'?"),
         (("fix",), 2, "Put a prompt in quotes"),
+        (("call", "Raed", "{}"), 2, "There is no tool 'Raed'. Did you mean 'Read'?"),
+        (("call", "Frobnicate", "{}"), 2, "handrail: `handrail tools` lists the tools"),
         (
             ("Say hello.", "--tools", "Raed"),
             0,
@@ -235,6 +247,29 @@ async def test_what_handrail_says_about_a_run_is_wrapped_to_the_terminal(project
     *lines, way_out = terminal.shown.splitlines()
     assert way_out == "handrail: To allow what was refused: add --allowedTools 'Bash(touch *)'."  # whole, to be copied
     assert max(map(len, lines)) <= 60
+
+
+@pytest.mark.parametrize(("columns", "least"), [(60, 50), (200, 100)])
+async def test_a_report_of_a_program_that_was_just_started_is_as_wide_as_the_terminal(
+    project: Path, columns: int, least: int
+) -> None:
+    environment = {**os.environ, "HOME": str(project / "home"), "HANDRAIL_STATE_DIR": f"{project}-state"}
+    async with OnTerminal(project, environment, "tools", columns=columns, controlled=True) as terminal:
+        assert await terminal.code() == 0
+
+    assert least < max(map(len, terminal.shown.splitlines())) <= columns
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("-p", "--help"), 0), (("call", "--help"), 0), (("-p", "hello", "--disallowedTool", "Bash", "Read"), 2)],
+)
+async def test_help_and_slips_fit_a_narrow_terminal(project: Path, arguments: tuple[str, ...], code: int) -> None:
+    async with OnTerminal(project, dict(os.environ), *arguments, columns=60) as terminal:
+        assert await terminal.code() == code
+
+    assert [line for line in terminal.shown.splitlines() if len(line) > 60] == []
+    assert "--disallowedTools" in terminal.shown
 
 
 async def test_a_wide_rule_is_told_of_once_and_not_lost_in_a_run_without_calls(project: Path) -> None:

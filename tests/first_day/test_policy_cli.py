@@ -138,6 +138,18 @@ def test_a_policy_is_explained_with_its_hooks_and_a_slip_is_no_answer(project: P
         assert "Traceback" not in slip.stderr
 
 
+def test_explain_allows_no_more_than_a_run_while_a_settings_file_is_broken(tmp_path: Path) -> None:
+    (tmp_path / ".handrail").mkdir()
+    (tmp_path / ".handrail" / "settings.json").write_text('{"permissions": {"deny": ["Bash(touch *)"]}')
+
+    for mode in ("acceptEdits", "bypassPermissions"):
+        words = ("permissions", "explain", "Bash(touch x)", "--mode", mode)
+        told = handrail(*words, cwd=tmp_path, environment=home(tmp_path))
+
+        assert told.stdout.startswith("ask: ")
+        assert f"{mode}: not used while a settings file is broken. Correct the file first." in told.stderr
+
+
 @pytest.mark.anyio
 async def test_the_way_out_of_a_broken_rule_is_the_place_where_it_is_written(tmp_path: Path) -> None:
     (tmp_path / ".handrail").mkdir()
@@ -208,7 +220,7 @@ def test_the_tools_of_a_run_are_listed_with_what_is_held_back_and_servers_only_w
     slip = handrail("tools", "--tools", "read", cwd=project, environment=home(project))
 
     assert "no built-in tool 'read' here, so it is left out. Did you mean 'Read'?" in slip.stderr
-    assert "  Write       denied by command line: Write\n" in listed
+    assert re.search(r"^  Write +denied by command line: Write$", listed, re.MULTILINE)
     assert "MCP servers\n  notes  not asked for its tools; --connect does\n" in listed
     [found] = [row for row in json.loads(asked) if row["name"] == "mcp__notes__find"]
     assert (found["server"], found["loaded"]) == ("notes", "when searched for")

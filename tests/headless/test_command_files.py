@@ -225,7 +225,7 @@ async def test_a_hook_of_a_trusted_folder_runs_no_script_of_a_folder_inside_it(
     assert not (work / "made").exists()
 
 
-async def test_a_command_that_changes_while_the_session_runs_stays_what_was_trusted(tmp_path: Path) -> None:
+async def test_a_command_that_changes_while_the_session_runs_is_not_what_was_trusted(tmp_path: Path) -> None:
     work = tmp_path / "work"
     command(work, "allowed-tools: Bash(mkdir *)", "Now: !`mkdir first`")
     async with peer(tmp_path, [DONE, DONE], spec=TRUST, options=EngineOptions()) as p:
@@ -233,7 +233,7 @@ async def test_a_command_that_changes_while_the_session_runs_stays_what_was_trus
         command(work, "allowed-tools: Bash(mkdir *)", "Now: !`mkdir second`")
         await p.turn("/go")
 
-    assert [name for name in ("first", "second") if (work / name).exists()] == ["first"]
+    assert [name for name in ("first", "second") if (work / name).exists()] == []
 
 
 async def test_the_client_is_asked_about_what_a_command_runs(tmp_path: Path) -> None:

@@ -18,6 +18,11 @@ READERS = [
     "bash -c 'grep -r key src'", "echo $(grep -r key src)", "grep -r key sr*", "find . -exec grep -r key {} +",
     "cat a.txt; grep -R key src",
 ]  # fmt: skip
+LEAVERS = [
+    "grep -r key .", "grep -rn key", "grep --recursive key src", "grep -d recurse key .",
+    "grep --directories=recurse k .", "cd src && grep -r key", "echo $(grep -r key src)",
+]  # fmt: skip
+"""Those that leave out a file by its name, which its name says holds secrets."""
 FOLLOWERS = [
     "grep -R key .", "grep --dereference-recursive key src", "grep -rR key .", "rg -L key", "rg --follow key src",
     "ag -f key", "diff -r src other", "diff -rq src other", "find . -exec cat {} +", "find src -exec head {} \\;",
@@ -53,7 +58,10 @@ def test_a_file_that_would_be_asked_for_keeps_a_search_from_running_unasked(
     made = world(tmp_path, name)
     made.rules = {"ask": ["Read(.keys/**)"]}
 
-    assert made.bash(command) == "ask"
+    left_out = any(file.left_out for file in made.case("Bash", {"command": command}).files)
+
+    assert left_out == (command in LEAVERS and ".keys" not in name)
+    assert made.bash(command) == ("allow" if left_out else "ask")
 
 
 @pytest.mark.proves("R3")

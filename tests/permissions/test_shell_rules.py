@@ -283,15 +283,15 @@ def test_accept_edits_lets_plain_edits_inside_pass(command: str, expected: str, 
         ("cd . && git status", "allow"),
         ("cd same && git log", "allow"),
         ("cd sub && cd .. && git log", "allow"),
-        ("cd sub && git status", "ask"),
-        ("git -C sub status", "ask"),
-        ("cd sub; ls; git diff", "ask"),
+        ("cd sub && git status", "allow"),
+        ("git -C sub status", "allow"),
+        ("cd sub; ls; git diff", "allow"),
         ("git -C deeper/../.. status", "ask"),
-        ("(cd sub && git log)", "ask"),
+        ("(cd sub && git log)", "allow"),
         ("cd $X && git status", "ask"),
     ],
 )
-def test_git_in_another_folder_is_asked_about(command: str, says: str, tmp_path: Path) -> None:
+def test_git_outside_the_working_folders_is_asked_about(command: str, says: str, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.file("sub/deep/x")
     world.link("same", "/home/dev/proj")

@@ -55,7 +55,7 @@ FOR_PROGRAMS: Mapping[str, str] = {
     "RunOptions.mcp_resources": TOOLS_OF_USERS,
     **dict.fromkeys([f"ToolContext.{name}" for name in ("may_use",)], TOOLS_OF_USERS),
     **dict.fromkeys([f"ToolContext.{name}" for name in ("refresh_tools", "state")], TOOLS_OF_USERS),
-    **dict.fromkeys([f"RunContext.{name}" for name in ("budget", "history")], THROUGH_CONTEXT),
+    **dict.fromkeys([f"RunContext.{name}" for name in ("budget",)], THROUGH_CONTEXT),
     **dict.fromkeys([f"RunContext.{name}" for name in ("message", "refresh_tools", "state")], THROUGH_CONTEXT),
     "AbortSignal.reason": "tools of users ask why they are stopped",
     "Access.unknown": "tools of users that cannot say what they touch",

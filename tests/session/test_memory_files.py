@@ -55,11 +55,12 @@ def test_files_come_from_policy_user_and_every_folder_down_to_the_working_one(pr
         "home/.claude/rules/style.md",
         "up/CLAUDE.md",
         "up/tree/AGENTS.md",
-        "up/tree/CLAUDE.local.md",
         "up/tree/.claude/rules/a/x.md",
         "up/tree/.claude/rules/z.md",
+        "up/tree/CLAUDE.local.md",
         "up/tree/a/.claude/CLAUDE.md",
         "up/tree/a/b/CLAUDE.md",
+        "up/tree/a/b/.claude/CLAUDE.md",
     ]
     for name in expected:
         project.write(name, name)
@@ -73,12 +74,14 @@ def test_files_come_from_policy_user_and_every_folder_down_to_the_working_one(pr
     assert [each.scope for each in memory.files] == [
         "policy",
         *["user"] * 3,
-        *["project"] * 2,
-        "local",
         *["project"] * 4,
+        "local",
+        *["project"] * 3,
     ]
     assert memory.problems == ()
-    assert project.names(project.read(project=False)) == expected[:4]
+    assert project.names(project.read(project=False)) == [*expected[:4], "up/tree/CLAUDE.local.md"]
+    assert project.names(project.read(project=False, local=False)) == expected[:4]
+    assert "up/tree/CLAUDE.local.md" not in project.names(project.read(local=False))
 
 
 def test_the_places_of_a_user_come_from_the_environment(project: Project) -> None:
@@ -280,4 +283,4 @@ def test_reading_a_file_adds_the_memory_of_its_folders_and_its_rules_once(projec
     assert again is known
     later = read_memory_near(project.cwd / "c" / "d" / "y.md", project.places(), known)
     assert [each.text for each in later.files[len(known.files) :]] == ["only for md"]
-    assert read_memory_near(touched, project.places(), start, Switches(project=False)) is start
+    assert read_memory_near(touched, project.places(), start, Switches(project=False, local=False)) is start

@@ -116,7 +116,7 @@ man -P x ls | man --pager=x ls | man --pag=x ls | man -Px ls | man -H ls | man -
 man -T ls
 man -l f | man ./f | man /etc/x | man -t ls | man -C f ls | man -M d ls | man -p x ls | man -u ls | man -c ls
 man $x
-info ls | info --output=f ls | less f | less -o x f | less --version x | more f | most f | mandb | apropos -C f ls
+info ls | info --output=f ls | less +x f | less -o x f | less *.md | more +x f | most f | mandb | apropos -C f ls
 python3 f | python3 -c x | python3 -m x | python3 | python3 -V f | python3 --version -c x | node f | node -e x
 node --require x --version | node -p x | perl -e x | perl -v -e x | ruby -v f | ruby -e x | php -r x | php f | lua f
 java -jar x -version | java Main | java -version Main | gcc f | gcc --version f | gcc @f | make | make -n
@@ -145,7 +145,7 @@ def test_setting_running_reaching_out_and_unlisted_forms_are_not(line: str) -> N
         ("ps auxe", Does.SECRET), ("printenv", Does.SECRET), ("printenv TOKEN", Does.SECRET),
         ("date -s now", Does.STATE),
         ("date 0101", Does.STATE), ("hostname -F f", Does.STATE), ("ss -D f", Does.WRITES), ("nc h 1", Does.NETWORK),
-        ("rm f", Does.WRITES), ("ldd f", Does.STARTS), ("man -P x ls", Does.STARTS), ("less f", Does.STARTS),
+        ("rm f", Does.WRITES), ("ldd f", Does.STARTS), ("man -P x ls", Does.STARTS), ("most f", Does.STARTS),
         ("kill 1", Does.STATE), ("sort --compress-program=x f", Does.STARTS),
         ("journalctl --cursor-file=f", Does.WRITES),
     ],

@@ -121,11 +121,12 @@ def test_written_files_are_named(line: str, written: list[str]) -> None:
         ("sed 'r /etc/x' f", ["/etc/x"]), ("sed -n p /etc/x", ["/etc/x"]), ("awk 1 /etc/x", ["/etc/x"]),
         ("diff --from-file=/etc/x a", ["/etc/x"]), ("diff -X /etc/x a b", ["/etc/x"]), ("ptx -i /etc/x f", ["/etc/x"]),
         ("file -m /etc/x f", ["/etc/x"]), ("hexdump -f /etc/x f", ["/etc/x"]), ("tree --gitfile /etc/x", ["/etc/x"]),
-        ("xxd /etc/x", ["/etc/x"]), ("tree /etc", ["/etc"]), ("strings /etc/x", ["/etc/x"]), ("date -f /etc/x",
+        ("xxd /etc/x", ["/etc/x"]), ("tree /srv", ["/srv"]), ("strings /etc/x", ["/etc/x"]), ("date -f /etc/x",
         ["/etc/x"]),
-        ("find a /etc -exec cat {} +", ["/etc", "/etc/{}"]), ("realpath --relative-to /etc a", ["/etc"]),
+        ("find a /srv -exec cat {} +", ["/srv", "/srv/{}"]),
+        ("find a /etc -exec cat {} +", ["/etc/{}"]), ("realpath --relative-to /srv a", ["/srv"]),
         ("dmesg -F /etc/x", ["/etc/x"]), ("tar tf /etc/x", ["/etc/x"]), ("gzip -dc /etc/x", ["/etc/x"]),
-        ("unzip -l /etc/x", ["/etc/x"]), ("lsof /etc/x", ["/etc/x"]), ("cut -f1 < /etc/x", ["/etc/x"]),
+        ("unzip -l /etc/x", ["/etc/x"]), ("lsof /srv/x", ["/srv/x"]), ("cut -f1 < /etc/x", ["/etc/x"]),
     ],
 )  # fmt: skip
 def test_files_read_by_options_are_named(line: str, outside: list[str]) -> None:

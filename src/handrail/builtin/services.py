@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from handrail.processes.sandbox_contract import Sandbox
 from handrail.records import record
 from handrail.tools.delegation import Delegate
+from handrail.tools.skills import Skills
 
 if TYPE_CHECKING:
     from handrail.files.undo import Undo
@@ -38,6 +39,8 @@ class ToolServices:
     """Whether a rule forbids reading this real path, so that searches leave it out."""
     delegate: Delegate | None = None
     """Runs sub-agents; None = there are none."""
+    skills: Skills | None = None
+    """Loads skills; None = there are none."""
     sandbox: Sandbox | None = None
     """The sandbox of commands; None = they are not sandboxed."""
     undo: "Undo | None" = None

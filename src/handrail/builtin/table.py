@@ -37,6 +37,7 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
         _entry("PowerShell", "powershell.PowerShell", services, when=_has_pwsh),
         _entry("REPL", "repl.tool.REPL", services, simple=True, when=_has_repl),
         _entry("Read", "read.tool.Read", services, simple=True),
+        _entry("Skill", "skill.Skill", services),
         _entry("Sleep", "sleep.Sleep"),
         _entry("TaskCreate", "task_list.task_create.TaskCreate", services, feature="task-list", when=_has_task_list),
         _entry("TaskGet", "task_list.task_get.TaskGet", services, feature="task-list", when=_has_task_list),

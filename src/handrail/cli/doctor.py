@@ -17,7 +17,8 @@ from handrail.cli.ping import ping
 from handrail.cli.terminal import GREEN, RED, ReportScreen
 from handrail.config.places import places_for
 from handrail.errors import ProviderSetupError, SettingsError
-from handrail.extensions.places import config_folders
+from handrail.extensions.places import SKILL_FAMILIES, config_folders
+from handrail.extensions.skills import HeadCache, find_skills
 from handrail.extensions.unsupported import extension_notes
 from handrail.files.leftovers import remove_leftovers
 from handrail.hooks.runner import Hooks
@@ -273,7 +274,12 @@ def extensions(here: Here) -> Iterator[Finding]:
     """What lies in `.claude` and `.handrail` and has no effect."""
     if here.live is not None:
         cwd, home, env = Path(here.live.places.cwd), Path(here.live.places.home), here.live.loaded.env
-        notes = (*extension_notes(config_folders(cwd, env), cwd, home), *find_agents(cwd, env, {})[1])
+        skills = find_skills(config_folders(cwd, env, families=SKILL_FAMILIES), HeadCache(None))
+        notes = (
+            *extension_notes(config_folders(cwd, env), cwd, home),
+            *skills.problems,
+            *find_agents(cwd, env, {})[1],
+        )
         yield from (Finding("extensions", "file", State.NOTE, note) for note in notes)
 
 

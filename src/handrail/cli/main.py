@@ -143,6 +143,19 @@ def _cassette(parser: argparse.ArgumentParser) -> None:
         each.add_argument("--json", action="store_true", help="print JSON; of check one object a line")
 
 
+def _skills(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_subparsers(dest="what", metavar="list|show|new|check", required=True)
+    listed = add_subcommand(what, "list", "the skills that hold in this folder")
+    show = add_subcommand(what, "show", "one skill: what it wants, and its text")
+    new = add_subcommand(what, "new", "write the beginning of a skill into .handrail/skills")
+    check = add_subcommand(what, "check", "what is wrong with skills here; exit code 1 if something is")
+    for each in (show, new):
+        each.add_argument("name", metavar="NAME", help="the name of the skill")
+    new.add_argument("--user", action="store_true", help="for yourself, in ~/.handrail/skills")
+    for each in (listed, show, check):
+        each.add_argument("--json", action="store_true", help="print JSON")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ping", action="store_true", help="ask the model for a word; this costs a few tokens")
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
@@ -168,6 +181,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
         "handrail.cli.sessions",
     ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
+    "skills": ("list, show, write and check skills", _skills, "handrail.cli.skills"),
     "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
     "tools": ("list the tools that a run offers and holds back", _tools, "handrail.cli.tools"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),

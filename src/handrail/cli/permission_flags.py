@@ -23,13 +23,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the permission flags to a parser."""
     parser.add_argument("--settings", metavar="FILE|JSON", default="", help="more settings for this run")
     parser.add_argument("--setting-sources", metavar="A,B", help="of user, project, local: only these")
-    parser.add_argument("--permission-mode", choices=MODES, default="", help="what runs without a question")
+    modes = f"what runs without a question: {', '.join(MODES)}"
+    parser.add_argument("--permission-mode", choices=MODES, metavar="MODE", default="", help=modes)
     for name, text in (
         ("allowed", "rules for what may run: 'Read Bash(git log *)'"),
         ("disallowed", "rules for what must not; a bare name takes the tool away"),
     ):
-        flags = (f"--{name}Tools", f"--{name}-tools")
-        parser.add_argument(*flags, dest=name, action="extend", nargs="+", default=[], metavar="RULE", help=text)
+        for flag, shown in ((f"--{name}Tools", text), (f"--{name}-tools", argparse.SUPPRESS)):
+            parser.add_argument(flag, dest=name, action="extend", nargs="+", default=[], metavar="RULE", help=shown)
     parser.add_argument("--add-dir", action="extend", nargs="+", default=[], metavar="DIR", help="more working folders")
     parser.add_argument("--trust", action="store_true", help="let this folder's own settings count in this run")
     parser.add_argument(

@@ -60,7 +60,8 @@ def run(arguments: Sequence[str]) -> int:
         return dispatch(arguments, result)
     except FlagError as error:
         result.fail(str(error))
-        sys.stderr.write(f"{error.usage}handrail: error: {error}\n")
+        sys.stderr.write(error.usage)
+        warn(f"error: {error}")
         return USAGE
     except HandrailError as error:
         result.fail(str(error))

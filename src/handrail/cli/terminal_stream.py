@@ -26,4 +26,7 @@ def guard_terminals() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, TerminalStream) and stream.isatty():
-            setattr(sys, name, guard_terminal(stream))
+            guarded = guard_terminal(stream)
+            if getattr(sys, f"__{name}__") is stream:
+                setattr(sys, f"__{name}__", guarded)  # it is asked for the width of the terminal
+            setattr(sys, name, guarded)

@@ -25,6 +25,7 @@ else:
     json_text = lazy("handrail.config.json_text")  # only broken files and line numbers need it
 
 MAX_BYTES = 4_000_000
+LOOK = "Look at the file, its owner and its mode."
 
 
 class SettingsDocument:
@@ -110,7 +111,7 @@ def read_bytes(path: Path) -> bytes | None:
         return None
     except OSError as error:
         reason = "a loop of links" if error.errno == errno.ELOOP else error.strerror
-        raise SettingsFileError(f"it cannot be read: {reason}.") from error
+        raise SettingsFileError(f"it cannot be read: {reason}. {LOOK}") from error
     try:
         mode = os.fstat(descriptor).st_mode
         if stands_in(mode):
@@ -121,7 +122,7 @@ def read_bytes(path: Path) -> bytes | None:
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise SettingsFileError(f"it cannot be read: {error.strerror}.") from error
+        raise SettingsFileError(f"it cannot be read: {error.strerror}. {LOOK}") from error
     finally:
         os.close(descriptor)
     if len(data) > MAX_BYTES:

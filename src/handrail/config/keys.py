@@ -179,7 +179,11 @@ KEYS = (
     Key("sandbox.filesystem.allowRead", TEXTS, "Paths that sandboxed commands may read."),
     Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
     Key("agent", TEXT, "Kind of agent that the session runs as. Kept, without effect yet."),
-    Key("outputStyle", TEXT, "Style of the answers. Kept, without effect yet."),
+    Key(
+        "outputStyle",
+        TEXT,
+        "Style of the answers, by its exact name: default, Proactive, Concise, Explanatory, Learning, or your own.",
+    ),
     Key("statusLine", STATUS_LINE, "A command that prints a line for the bottom of the terminal.", whole=True),
     Key("theme", THEMES, "Colours of the terminal (default: by its background)."),
     Key("editorMode", EDITOR_MODES, "How the input line is edited: normal (like Emacs) or vim."),

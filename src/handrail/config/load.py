@@ -23,7 +23,7 @@ from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.config.unused_keys import unused_note
 from handrail.errors import SettingsError
-from handrail.extensions.places import config_folders
+from handrail.extensions.places import FAMILIES, SKILL_FAMILIES, config_folders
 from handrail.lazy import lazy
 from handrail.permissions.modes import stricter
 
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from handrail.config import needs_trust, trust
     from handrail.extensions import commands as command_files
     from handrail.extensions import definition_files
+    from handrail.extensions import skills as skill_files
+    from handrail.extensions.commands import CommandFile
 else:  # only folders with their own settings need them
     command_files = lazy("handrail.extensions.commands")
     definition_files = lazy("handrail.extensions.definition_files")
+    skill_files = lazy("handrail.extensions.skills")
     needs_trust = lazy("handrail.config.needs_trust")
     trust = lazy("handrail.config.trust")
 
@@ -117,12 +120,17 @@ def load_settings(
 
 
 def project_commands(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[needs_trust.TrustItem, ...]":
-    """What the project's commands want that needs trust."""
-    folders = config_folders(Path(places.cwd), {**env, "HOME": places.home}, ("project",))
-    with_commands = [folder for folder in folders if (folder.path / "commands").is_dir()]
-    if not with_commands:
-        return ()
-    return needs_trust.command_items(command_files.find_commands(with_commands).by_name.values(), places.folders)
+    """What the project's commands and skills want that needs trust."""
+    here = {**env, "HOME": places.home}
+    folders = config_folders(Path(places.cwd), here, ("project",), SKILL_FAMILIES)
+    with_commands = [each for each in folders if each.path.name in FAMILIES and (each.path / "commands").is_dir()]
+    with_skills = [folder for folder in folders if (folder.path / "skills").is_dir()]
+    found: list[CommandFile] = []
+    if with_commands:
+        found += command_files.find_commands(with_commands).by_name.values()
+    if with_skills:
+        found += skill_files.find_skills(with_skills, skill_files.head_cache(places.state)).by_name.values()
+    return needs_trust.command_items(found, places.folders) if found else ()
 
 
 def project_agents(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[needs_trust.TrustItem, ...]":

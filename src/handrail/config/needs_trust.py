@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.shown_values import leaves, show_value, visible
-from handrail.extensions.places import FAMILIES
+from handrail.extensions.places import SKILL_FAMILIES
 from handrail.lazy import lazy
 from handrail.permissions.mistakes import expand_braces
 from handrail.records import record
@@ -34,7 +34,7 @@ else:
     definitions = lazy("handrail.agents.definitions")  # few projects have agents
 
 # Keys whose values start programs: the project files that these name are part of what is trusted.
-RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands"))
+RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands", "skills"))
 MAX_WORDS, MAX_FOLDERS, MAX_FILE = 200, 5, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
 BESIDE = re.compile(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
@@ -99,11 +99,11 @@ def split(source: str, values: Mapping[str, Any], folder: str = "") -> tuple[dic
 
 
 def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
-    """What the project's commands run, allow or make more expensive; `folders`: whose settings count, nearest first."""
+    """What the project's commands and skills run, allow or make dearer; `folders`: those whose settings count."""
     return tuple(
         TrustItem(
             "project",
-            ("commands", command.name, name),
+            (f"{command.kind}s", command.name, name),
             _fill_folder(value, command.file),
             folder_of(command.file, folders),
         )
@@ -115,15 +115,21 @@ def command_items(commands: "Iterable[CommandFile]", folders: Sequence[str]) -> 
 
 def _fill_folder(value: object, file: str) -> object:
     """What a command runs, with the folder of its file filled in: the scripts there are part of what is trusted."""
-    if not isinstance(value, list):
-        return value
     folder = os.path.realpath(os.path.dirname(file))  # noqa: PTH120  # runs at every start
-    return [BESIDE.sub(lambda _name: folder, line) for line in value]
+    match value:
+        case str():
+            return BESIDE.sub(lambda _name: folder, value)
+        case list():
+            return [_fill_folder(each, file) for each in value]
+        case dict():
+            return {name: _fill_folder(each, file) for name, each in value.items()}
+        case _:
+            return value
 
 
 def folder_of(file: str, folders: Sequence[str]) -> str:
     """The folder whose trust a command or an agent needs: the one its file is found in, wherever a link there leads."""
-    holder = next((path.parent for path in Path(file).parents if path.name in FAMILIES), None)
+    holder = next((path.parent for path in Path(file).parents if path.name in SKILL_FAMILIES), None)
     real = os.path.realpath(holder) if holder is not None else ""
     return real if real in folders else folders[0]
 

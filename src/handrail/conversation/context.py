@@ -10,7 +10,9 @@ import re
 PERSONAL_SCOPES = ("policy", "user")
 LOADABLE_TOOLS = "More tools can be loaded with "
 AGENT_TYPES = "Kinds of sub-agents "
-"""How the notes begin that name tools and agents outside the tools of a request."""
+REMINDER = "<system-reminder>\n"
+SKILL_LIST = "Skills that can be loaded "
+"""How the notes begin that name tools, agents and skills outside the tools of a request."""
 
 # compiled when first used: every run frames something, few hold a tag, fewer are recorded
 _TAG = r"<(?=/?(?:environment|memory|memory-file)\b)"
@@ -45,8 +47,8 @@ def without_personal(text: str) -> str:
 
 
 def is_note_about_tools(text: str) -> bool:
-    """Whether a text only names tools or agents that the model can have."""
-    return text.startswith((LOADABLE_TOOLS, AGENT_TYPES))
+    """Whether a text only names tools, agents or skills that the model can have."""
+    return text.removeprefix(REMINDER).startswith((LOADABLE_TOOLS, AGENT_TYPES, SKILL_LIST))
 
 
 def _inside(text: str) -> str:

@@ -1,7 +1,8 @@
 """
-Commands that people write down as Markdown files, and use as `/name words` in a prompt.
+Commands and skills that people write down as Markdown files, and use as `/name words` in a prompt.
 
     .claude/commands/front/build.md    is    /front:build
+    .claude/skills/deploy/SKILL.md     is    /deploy, and the model may load it by itself
 
 The user's command goes before the project's of the same name, so that a repository cannot replace a personal command.
 Of a project, the nearest file counts. Reading a command runs nothing and allows nothing.
@@ -9,7 +10,9 @@ Of a project, the nearest file counts. Reading a command runs nothing and allows
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING
 
 from handrail.extensions.command_text import shell_commands
@@ -20,8 +23,10 @@ from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
+    from handrail.files import nested_values
     from handrail.permissions import rules
 else:
+    nested_values = lazy("handrail.files.nested_values")  # few commands have hooks
     rules = lazy("handrail.permissions.rules")  # few commands have any
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_:.-]*")
@@ -29,9 +34,9 @@ EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 
 USED = frozenset(
     ("description", "argument-hint", "arguments", "allowed-tools", "disallowed-tools", "model", "effort", "shell")
-) | {"user-invocable"}
-ABOUT_THE_MODEL = frozenset(("when_to_use", "when-to-use", "disable-model-invocation"))
-"""Only a person can start a command, so nothing is to be done about these."""
+) | {"user-invocable", "context", "agent", "hooks"}
+ABOUT_THE_MODEL = frozenset(("when_to_use", "when-to-use", "disable-model-invocation", "paths"))
+"""Only a person can start a command, so these mean something for skills only."""
 WITHOUT_EFFECT = frozenset(("name", "license", "compatibility", "metadata", "version"))
 """They have none anywhere."""
 
@@ -54,18 +59,41 @@ class CommandFile:
     is_listed: bool = True
     """Whether people may start it."""
     source: str = "user"
-    """project or user."""
+    """project, user, policy or plugin."""
     file: str = ""
     shown: str = ""
+    kind: str = "command"
+    """command or skill."""
+    label: str = ""
+    """What its front matter calls it; the name of its folder counts."""
+    when: str = ""
+    """When the model should use it, besides the description."""
+    is_for_model: bool = False
+    paths: tuple[str, ...] = ()
+    """The files that it is about; empty = it is about none in particular."""
+    context: str = ""
+    """`fork`: a sub-agent does it."""
+    agent: str = ""
+    hooks: Mapping[str, object] = field(default_factory=dict)
+    runs: tuple[str, ...] = ()
+    """The command lines in its text, as they are written."""
+    mark: str = ""
+    """The length and the digest of its text: a list of skills has no texts."""
+
+    @property
+    def folder(self) -> str:
+        """Where it lies, and with it the files that it may name."""
+        return self.file.rpartition("/")[0]
 
     @property
     def widens(self) -> dict[str, object]:
         """By name, what counts only where the file is trusted: what it runs, allows, or makes more expensive."""
         wanted: dict[str, object] = {
-            "runs": list(shell_commands(self.body)),
+            "runs": list(self.runs),
             "allowed-tools": list(self.allowed),
             "model": self.model,
             "effort": self.effort,
+            "hooks": dict(self.hooks),
         }
         widening = {name: value for name, value in wanted.items() if value}
         return widening | self._governed if widening else {}
@@ -73,12 +101,13 @@ class CommandFile:
     @property
     def _governed(self) -> dict[str, object]:
         """What decides how the rest is used: where a command is trusted, none of this may change unseen."""
-        digest = hashlib.sha256(self.body.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         wanted: dict[str, object] = {
             "disallowed-tools": list(self.disallowed),
             "arguments": list(self.arguments),
             "shell": self.shell if self.shell != "bash" else "",
-            "text": f"{len(self.body):,} characters, sha256 {digest}",
+            "context": self.context,
+            "agent": self.agent,
+            "text": self.mark,
         }
         return {name: value for name, value in wanted.items() if value}
 
@@ -104,7 +133,7 @@ def find_commands(folders: Iterable[ConfigFolder]) -> CommandFiles:
             if not NAME.fullmatch(file.name):
                 problems.append(f"{file.shown}: a command cannot have this name. Use letters, digits, - and _.")
                 continue
-            problems += (f"{file.shown}: {text}" for text in command_problems(file.content))
+            problems += (f"{file.shown}: {text}" for text in command_problems(file))
             first = found.setdefault(file.name, parse_command(file))
             if first.file != str(file.path):
                 problems.append(f"{file.shown}: /{file.name} means {first.shown}. Rename one of them to use both.")
@@ -112,39 +141,80 @@ def find_commands(folders: Iterable[ConfigFolder]) -> CommandFiles:
 
 
 def parse_command(file: DefinitionFile) -> CommandFile:
-    """The command in a file."""
+    """The command, or the skill, in a file."""
     head = file.content
-    first = next((line.strip("# ").strip() for line in head.body.splitlines() if line.strip()), "")
+    is_skill = file.kind == "skills"
     effort = head.text("effort").lower()
+    hooks, _problem = _hooks(file)
+    description = " ".join(head.text("description").split()) or _first_words(head.body, paragraph=is_skill)
     return CommandFile(
-        file.name,
-        head.text("description") or first[:200],
-        head.text("argument-hint"),
-        head.body,
-        head.text("model"),
-        effort if effort in EFFORTS else "",
-        _rules(head, "allowed-tools"),
-        _rules(head, "disallowed-tools"),
-        tuple(name for each in head.names("arguments") or () for name in each.split()),
-        head.text("shell").lower() or "bash",
-        head.flag("user-invocable", default=True),
-        file.source,
-        str(file.path),
-        file.shown,
+        name=file.name,
+        description=description,
+        hint=head.text("argument-hint"),
+        body=head.body,
+        model=head.text("model"),
+        effort=effort if effort in EFFORTS else "",
+        allowed=_rules(head, "allowed-tools"),
+        disallowed=_rules(head, "disallowed-tools"),
+        arguments=tuple(name for each in head.names("arguments") or () for name in each.split()),
+        shell=head.text("shell").lower() or "bash",
+        is_listed=head.flag("user-invocable", default=True),
+        source=file.source,
+        file=str(file.path),
+        shown=file.shown,
+        kind="skill" if is_skill else "command",
+        label=head.text("name"),
+        when=" ".join((head.text("when_to_use") or head.text("when-to-use")).split()),
+        is_for_model=is_skill and not head.flag("disable-model-invocation", default=False),
+        paths=(head.names("paths") or ()) if is_skill else (),
+        context=head.text("context").lower(),
+        agent=head.text("agent"),
+        hooks=hooks,
+        runs=shell_commands(head.body),
+        mark=_mark(head.body),
     )
 
 
-def command_problems(head: MarkdownFile) -> Iterator[str]:
-    """What a command's front matter says that has no effect here."""
+def _mark(body: str) -> str:
+    digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{len(body):,} characters, sha256 {digest}"
+
+
+def _first_words(body: str, *, paragraph: bool) -> str:
+    """What describes a file that has no description: its first line, of a skill its first paragraph."""
+    lines = [line.strip() for line in body.strip().splitlines()]
+    if not paragraph:
+        return next((line.strip("# ") for line in lines if line), "")[:200]
+    text = takewhile(bool, dropwhile(lambda line: not line or line.startswith("#"), lines))
+    return " ".join(text)[:1536]
+
+
+def command_problems(file: DefinitionFile) -> Iterator[str]:
+    """What the front matter of a command or a skill says that has no effect here."""
+    head = file.content
     if head.problem:
         yield f"{head.problem}; the other lines of its front matter count"
     names = [name for name in head.values if name not in USED | ABOUT_THE_MODEL | WITHOUT_EFFECT]
     if names:
-        yield f"no effect yet: {', '.join(names)}"
+        yield f"no effect: {', '.join(names)}"
     if (effort := head.text("effort")) and effort.lower() not in EFFORTS:
         yield f"effort is {effort!r}. Use one of {', '.join(EFFORTS)}."
+    if (context := head.text("context")) and context.lower() != "fork":
+        yield f"context is {context!r}. Use fork, or leave it out."
+    if problem := _hooks(file)[1]:
+        yield f"its hooks do not count: {problem}"
     if re.search(r"(?<!\\)\$1\b", head.body) and not re.search(r"\$(?:0\b|ARGUMENTS)", head.body):
         yield "it uses $1 and not $0: words are counted from 0, so that $0 is the first"
+
+
+def _hooks(file: DefinitionFile) -> tuple[Mapping[str, object], str]:
+    """The hooks of a file, and why they cannot be understood (empty = they can, or there are none)."""
+    if "hooks" not in file.content.values:
+        return {}, ""
+    found, problem = nested_values.nested_value(file.text, "hooks")
+    if isinstance(found, dict):
+        return found, ""
+    return {}, problem or "they are not a map from events to hooks"
 
 
 def _rules(head: MarkdownFile, name: str) -> tuple[str, ...]:

@@ -21,8 +21,12 @@ class DefinitionFile:
     path: Path
     shown: str
     source: str
-    """project or user."""
+    """project, user, policy or plugin."""
     content: MarkdownFile
+    kind: str = ""
+    """The folder that it is found in, such as `commands`."""
+    text: str = ""
+    """The whole file."""
 
 
 @record
@@ -56,8 +60,9 @@ def read_definitions(folder: ConfigFolder, kind: str) -> Iterator[DefinitionFile
             elif path.stat().st_size > MAX_BYTES:
                 yield UnreadFile(shown, f"it is larger than {MAX_BYTES:,} bytes, and is not read")
             else:
-                content = parse_frontmatter(path.read_text("utf-8", "replace"))
-                yield DefinitionFile(":".join(below.with_suffix("").parts), path, shown, folder.source, content)
+                text = path.read_text("utf-8", "replace")
+                name = ":".join(below.with_suffix("").parts)
+                yield DefinitionFile(name, path, shown, folder.source, parse_frontmatter(text), kind, text)
         except OSError as error:
             yield UnreadFile(shown, f"it cannot be read: {error.strerror}")
 

@@ -6,7 +6,7 @@ Where people write down what extends an agent.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,16 +20,19 @@ else:
     secrets = lazy("handrail.shell.secrets")  # few projects have files to ask it about
 
 FAMILIES = (".handrail", ".claude")
+SKILL_FAMILIES = (".handrail", ".agents", ".claude")
+"""Skills are also shared between programs, in `.agents/skills`."""
+VARIABLES = {".handrail": "HANDRAIL_CONFIG_DIR", ".claude": "CLAUDE_CONFIG_DIR"}
 SOURCES = ("project", "user")
 
 
 @record
 class ConfigFolder:
-    """A `.handrail` or `.claude` folder. What a project's folder holds must lie inside of `tree`."""
+    """A `.handrail`, `.claude` or `.agents` folder. What a project's folder holds must lie inside of `tree`."""
 
     path: Path
     source: str
-    """project or user."""
+    """project, user or policy."""
     shown: str
     tree: Path | None = None
 
@@ -53,12 +56,13 @@ def has_secret_name(path: str) -> bool:
     return secrets.secret(f"/{path}")
 
 
-def config_folders(cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES) -> tuple[ConfigFolder, ...]:
+def config_folders(
+    cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES, families: Sequence[str] = FAMILIES
+) -> tuple[ConfigFolder, ...]:
     """The folders that exist, the nearest first and the user's last."""
     home = Path(env.get("HOME") or Path.home())
     own = tuple(
-        Path(env.get(variable) or home / family).expanduser().absolute()
-        for variable, family in zip(("HANDRAIL_CONFIG_DIR", "CLAUDE_CONFIG_DIR"), FAMILIES, strict=True)
+        Path(env.get(VARIABLES.get(family, "")) or home / family).expanduser().absolute() for family in families
     )
     found: list[ConfigFolder] = []
     if "project" in sources:
@@ -67,7 +71,7 @@ def config_folders(cwd: Path, env: Mapping[str, str], sources: Collection[str] =
         for folder in (cwd, *cwd.parents):
             found += [
                 ConfigFolder(path, "project", os.path.relpath(path, cwd), tree)
-                for path in (folder / family for family in FAMILIES)
+                for path in (folder / family for family in families)
                 if _exists(path) and os.path.realpath(path) not in users  # in the home folder these are the user's own
             ]
             if folder == tree:

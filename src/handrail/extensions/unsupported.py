@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from handrail.extensions.commands import find_commands
+from handrail.extensions.output_styles import find_styles
 from handrail.extensions.places import ConfigFolder
 from handrail.records import record
 
@@ -17,8 +18,6 @@ AT_START = 3
 
 NOT_YET = "not supported yet"
 NOT_READ: Mapping[str, str] = {
-    "skills/": f"skills are {NOT_YET}",
-    "output-styles/": f"output styles are {NOT_YET}",
     "plugins/": f"plugins are {NOT_YET}",
     "workflows/": f"workflows are {NOT_YET}",
     "agent-memory/": f"memories of agents are {NOT_YET}",
@@ -38,7 +37,8 @@ NOT_READ: Mapping[str, str] = {
     "config.toml": "settings are read from settings.json",
     "command/": "commands are read from commands/",
     "agent/": "agents are read from agents/",
-    "skill/": f"skills are {NOT_YET}",
+    "output-style/": "output styles are read from output-styles/",
+    "skill/": "skills are read from skills/",
     "rule/": "rules are read from rules/",
 }
 """What means something to some agent, and why it is not read. Other files are people's own business."""
@@ -99,6 +99,8 @@ def extension_notes(folders: Iterable[ConfigFolder], cwd: Path, home: Path) -> t
     notes = [*folder_notes(map(list_folder, folders))]
     if any((folder.path / "commands").is_dir() for folder in folders):
         notes += find_commands(folders).problems
+    if any((folder.path / "output-styles").is_dir() for folder in folders):
+        notes += find_styles(folders).problems
     if any(folder.source == "user" for folder in folders):
         with suppress(OSError):
             file = home / ".claude.json"

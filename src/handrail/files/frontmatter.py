@@ -92,14 +92,14 @@ def _value(first: str, inner: list[str]) -> Value:
     if first[:1] in ("|", ">"):
         return ("\n" if first[0] == "|" else " ").join(words)
     if not first and words and all(word.startswith("- ") for word in words):
-        return tuple(_plain(word[2:]) for word in words)
+        return tuple(plain_value(word[2:]) for word in words)
     whole = " ".join([first, *words])
     if whole.startswith("[") and whole.endswith("]"):
-        return tuple(_plain(part) for part in split_names(whole[1:-1]))
-    return " ".join([_plain(first), *words]).strip() if words else _plain(first)
+        return tuple(plain_value(part) for part in split_names(whole[1:-1]))
+    return " ".join([plain_value(first), *words]).strip() if words else plain_value(first)
 
 
-def _plain(text: str) -> str:
+def plain_value(text: str) -> str:
     """A text without quotes and without a trailing comment."""
     text = text.strip()
     if text[:1] == '"' and text.endswith('"') and len(text) > 1:

@@ -184,23 +184,23 @@ def real_path(cwd: Path, path: str) -> Path:
 
 
 def path_problem(spelling: str) -> str:
-    """Why a spelling is probably not a literal path; empty if it may be one."""
+    """Why a spelling is probably not a literal path, and what to write instead; empty if it may be one."""
     if not spelling:
-        return "the path is empty"
+        return "the path is empty; name a file or folder"
     if spelling != spelling.strip():
-        return "the path begins or ends with a blank"
+        return "the path begins or ends with a blank; leave it out"
     if URL.match(spelling):
-        return "this is a URL, not a path"
+        return "this is a URL, not a path; name a file of this machine"
     if DRIVE.match(spelling):
-        return "this is a path with a drive letter"
+        return "this is a path with a drive letter; write it from / or from the working folder"
     if spelling.startswith(("//", "\\\\")):
-        return "this is a path on another machine"
+        return "this is a path on another machine; one of this machine begins with a single /"
     if OTHER_HOME.match(spelling):
-        return "the home folder of another user is not looked up"
+        return "the home folder of another user is not looked up; write its whole path"
     if "$" in spelling or "`" in spelling:
-        return "variables and substitutions are not expanded in paths"
+        return "variables and substitutions are not expanded in paths; write the path itself"
     if not spelling.isprintable() and any(unicodedata.category(char) in INVISIBLE for char in spelling):
-        return "the path holds characters that cannot be seen"
+        return "the path holds characters that cannot be seen; write it without them"
     return ""
 
 

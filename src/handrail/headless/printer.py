@@ -18,6 +18,16 @@ Format: TypeAlias = Literal["text", "json", "stream-json"]
 DENIALS = 5
 """How many refused calls are listed one by one."""
 
+NEXT_MOVES = {
+    Why.MAX_TURNS: "--max-turns N sets another limit",
+    Why.MAX_DOLLARS: "--max-budget-usd N sets another limit",
+    Why.REPEATED_FAILURE: "say what to do instead of the call",
+    Why.REPEATED_CALL: "say what to do instead of the call",
+    Why.UNFIT_ANSWERS: "simplify the schema of --json-schema, or try another --model",
+    Why.CUT_ANSWERS: "ask for less at once",
+}
+"""What a person can do when a run ended before its answer."""
+
 
 class Printer(Protocol):
     """Prints the events of a run."""
@@ -79,9 +89,9 @@ class TextPrinter:
             self._tell_whole(way)  # not wrapped: it is copied
         if event.is_error:
             self._tell(problem_of(event))
-        if event.why is Why.MAX_TURNS:
+        if move := NEXT_MOVES.get(event.why):
             more = '`handrail -p --continue "Go on."` goes on from here; ' if self._can_continue else ""
-            self._tell(f"{more}--max-turns N sets another limit")
+            self._tell(f"{more}{move}")
         if event.deferred is not None:
             self._tell(f"a hook put off a call of {event.deferred.name}; --resume takes it up again")
 

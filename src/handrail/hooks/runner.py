@@ -74,18 +74,28 @@ class Hooks:
         self._own = [*sources, *([(parsing.SESSION, settings)] if settings is not None else [])]
         self._callbacks = parsing.parse_callbacks(callbacks) if callbacks else []
         self._by_event: Mapping[str, tuple[Hook, ...]] = {}
+        self._added: list[tuple[HookSource, object]] = []
+        self._sections: tuple[tuple[HookSource, object], ...] = ()
         self._done: set[Hook] = set()
         self._background: set[asyncio.Task[None]] = set()
         self.reload(())
 
     def reload(self, sections: "Iterable[tuple[HookSource, object]]") -> None:
         """Put these sections of settings in the place of the former ones, beside the hooks that were given at first."""
-        parsed = [parsing.parse_hooks(section, source) for source, section in (*self._own, *sections)]
+        self._sections = tuple(sections)
+        given = (*self._own, *self._added, *self._sections)
+        parsed = [parsing.parse_hooks(section, source) for source, section in given]
         every = [hook for each in parsed for hook in each.hooks] + self._callbacks
         self.problems = tuple(problem for each in parsed for problem in each.problems)
         self._by_event = {
             name: tuple(hook for hook in every if hook.event == name) for name in {hook.event for hook in every}
         }
+
+    def add(self, source: "HookSource", section: object) -> None:
+        """Add the hooks of a skill for the rest of the session, once. Those of settings go before them."""
+        if (source, section) not in self._added:
+            self._added.append((source, section))
+            self.reload(self._sections)
 
     def wants(self, *events: str) -> bool:
         """Whether there is a hook for one of these events."""

@@ -311,6 +311,7 @@ class AgentLoop:
         if planned.kind == "full":
             conversation.announced_tools = frozenset()  # the summary may have lost the announcement
             self._queue.announce_tools()
+            self._add(*self._config.reattach(conversation.context))
             self._add(*await self._hooks.after_summary(planned.messages, self._config.model_name, self._trigger))
         if self._instructions is not None:
             self._progress.text = planned.note

@@ -17,6 +17,10 @@ from handrail.records import record
 CONTEXT = "context"
 NEAR_MEMORY = "memory"
 AGENTS = "agents"
+SKILLS = "skills"
+STYLE = "style"
+SKILL = "skill:"
+"""The beginning of the kind of a loaded skill's text; the name follows."""
 MAX_PATHS = 20
 MAX_PATH_CHARS = 200
 
@@ -83,6 +87,7 @@ def system_parts(*, replacement: str = "", addition: str = "", interactive: bool
 
 def system_prompt(parts: Iterable[PromptPart]) -> tuple[str, ...]:
     """The system prompt of a request: one text for what is ours, one for what was added."""
+    parts = tuple(parts)
     first = "\n\n".join(part.text for part in parts if part.name != "addition")
     added = tuple(part.text for part in parts if part.name == "addition")
     return (first, *added)

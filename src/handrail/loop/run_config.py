@@ -94,6 +94,8 @@ class RunConfig:
     prepare: Prepare | None = None
     complete_prompt: "CompletePrompt | None" = None
     first_attachments: FirstAttachments = lambda _run: ()
+    reattach: FirstAttachments = lambda _run: ()
+    """Attachments after a summary has replaced the history, in which they may be lost: task list and plan."""
     attach: TurnAttachments = lambda _outcomes, _run: ()
     compact: Compact | None = None
     side_usage: SideUsage = tuple

@@ -17,7 +17,7 @@ from handrail.files.paths import FileKind as PlaceKind
 from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.implied_paths import accesses_inside, implied_accesses
-from handrail.permissions.paths import critical
+from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import guards_files, possible_files
 from handrail.permissions.recursive_reads import reads_below, recursive_reads
@@ -175,8 +175,12 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
     finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
     finite = lookup._replace(beneath=limit_listing(lookup.beneath))
-    for segment, word in reads(analysis):
-        yield from finder.files(segment, word, FileEffect.READ, positions[id(segment)])
+    leaves_out = analysis.verdict is CommandVerdict.READ_ONLY
+    for segment, word, does in reads(analysis):
+        access = FileEffect.LOOK if does is Does.LOOKS else FileEffect.READ
+        for file in finder.files(segment, word, access, positions[id(segment)]):
+            leaves_out = leaves_out and not file.secret  # what is named is asked about, not left out
+            yield file
     for at, segment in enumerate(analysis.segments):
         if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
             yield FileAccess(None, FileEffect.READ, segment.name, at, doubt=ELSEWHERE)
@@ -184,7 +188,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield from finder.files(segment, word, FileEffect.WRITE, at)
         try:
             yield from implied_accesses(segment, at, partial(finder.places, segment), policy, finite)
-            yield from recursive_reads(segment, at, finder.places, policy, finite)
+            yield from recursive_reads(segment, at, finder.places, policy, finite, leaves_out=leaves_out)
         except _TooMuchError:
             yield FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
         for effect in segment.effects:
@@ -261,15 +265,18 @@ class Finder:
         ]
 
     def at_home(self, segment: Segment) -> bool:
-        """Whether a command runs in the current or a working folder, by path and by link: `cd` and git differ."""
+        """
+        Whether a command runs in or below a working folder, by path and by link: `cd` and git differ.
+
+        That it is the same repository there is one of the conditions of git.
+        """
         if segment.cwds == (".",):
             return True
         here = (self.policy.cwd, *self.policy.working_dirs)
         folders = [posixpath.join(self.policy.cwd, folder) for folder in segment.cwds if folder is not None]
         known = len(folders) == len(segment.cwds)
-        return known and all(
-            self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, normalize(folder)}
-        )
+        places = [self.lookup.locate(path, "/").real for folder in folders for path in {folder, normalize(folder)}]
+        return known and all(any(below(place, top) for top in here) for place in places)
 
     def find_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
         """The files that a line would remove, and those that it may remove where it could not be parsed."""

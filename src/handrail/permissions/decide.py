@@ -36,7 +36,10 @@ def decide_case(case: Case) -> Decision:
     if not case.files:
         return decision
     places = tuple([file.place for file in case.files if file.place])
-    return Decision(decision.verdict, decision.reason, decision.opinions, decision.version, places=places)
+    left_out = tuple([(file.left_out, file.shown) for file in case.files if file.left_out])
+    return Decision(
+        decision.verdict, decision.reason, decision.opinions, decision.version, places=places, left_out=left_out
+    )
 
 
 def decide_call(policy: Policy, tool: AnyTool, values: Mapping[str, Any]) -> Decision:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from handrail.files.paths import FileKind, FolderContents, PatternMatcher, Place
-from handrail.permissions.paths import below, doubt, protected_place, secret
+from handrail.permissions.paths import below, doubt, doubt_of_look, protected_place, secret
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
@@ -19,6 +19,7 @@ class FileEffect(Enum):
     """What a call does with a place."""
 
     READ = "read"
+    LOOK = "look at"  # its name, size, kind or counts, not its contents
     WRITE = "write"
     REMOVE = "remove"
     REMOVE_SOME = "remove some of"  # what passes a test or a filter
@@ -27,7 +28,7 @@ class FileEffect(Enum):
     MAYBE_BELOW = "may also touch"  # a file in such a folder, or a name in a text that is run
 
 
-READING = (FileEffect.READ, FileEffect.BELOW)
+READING = (FileEffect.READ, FileEffect.LOOK, FileEffect.BELOW)
 INSIDE = (FileEffect.BELOW, FileEffect.MAYBE_BELOW)
 REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
 
@@ -52,6 +53,8 @@ class FileAccess(NamedTuple):
     """Whether the mode or a rule allows it."""
     secret: str = ""
     """The rule that would open it, if its name says that it holds secrets and no rule does."""
+    left_out: str = ""
+    """The name by which the search that comes by it is told to leave it out; empty = it is not."""
 
 
 class Lookup(NamedTuple):
@@ -77,7 +80,8 @@ def assess_place(
     file = FileAccess(place, effect, shown, part, redirected, paths_of(place), protected=guard)
     if effect in (*REMOVING, FileEffect.MAYBE):
         return file._replace(clear=True)
-    found = doubt(place, policy.read_prefixes if reads else policy.prefixes, writes=not reads)
+    prefixes = policy.read_prefixes if reads else policy.prefixes
+    found = doubt_of_look(place, prefixes) if effect is FileEffect.LOOK else doubt(place, prefixes, writes=not reads)
     clear = not guard and is_permitted(policy, file, found)
     if found and reads and not clear and (secret(place.real) or secret(place.absolute)):
         return file._replace(doubt=found, secret=rule_for_path(place.real, policy))

@@ -14,6 +14,7 @@ from functools import lru_cache
 from handrail.files.paths import FileKind, Place
 from handrail.permissions.protected_names import find_at_home, find_protected
 from handrail.shell.patterns import NamePattern
+from handrail.shell.secrets import SYSTEM_FACTS, may_be_listed, no_file
 from handrail.shell.secrets import secret as secret_path
 
 # A pattern that leaves out hardly anything: `*`, `.*`, `.[!.]*`, `.??*`, `[a-z]*`.
@@ -91,6 +92,8 @@ def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
     """Why the user should be asked about a place: odd spelling, outside, not a regular file, a secret; else empty."""
     if place.problem:
         return f"{place.spelling!r}: {place.problem}"
+    if not writes and {place.real, place.absolute} <= SYSTEM_FACTS:
+        return ""
     if not (place.real + "/").startswith(prefixes):
         leads = f" leads to {place.real!r}, which" if place.real != place.absolute else ""
         return f"{place.spelling!r}{leads} is outside the working folders"
@@ -103,3 +106,12 @@ def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
     if not writes and (secret(place.real) or secret(place.absolute)):
         return f"{place.spelling!r} may hold secrets"
     return ""
+
+
+def doubt_of_look(place: Place, prefixes: tuple[str, ...]) -> str:
+    """Why the user should be asked before a name, a size or a count is shown: it lies outside, or is no file."""
+    paths = {place.real, place.absolute}
+    inside = (place.real + "/").startswith(prefixes) and not any(map(no_file, paths))
+    if not place.problem and place.kind not in SPECIAL and (inside or all(map(may_be_listed, paths))):
+        return ""
+    return doubt(place, prefixes, writes=False)

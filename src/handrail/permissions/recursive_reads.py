@@ -11,6 +11,7 @@ from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.implied_paths import OBJECTING, has_objection
+from handrail.permissions.left_out import can_leave_out, leave_out
 from handrail.permissions.policy import Policy
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Below, Segment, Word
@@ -26,8 +27,15 @@ def recursive_reads(
     places: Callable[[Segment, Word], Iterator[Place | None]],
     policy: Policy,
     lookup: Lookup,
+    *,
+    leaves_out: bool = False,
 ) -> Iterator[FileAccess]:
-    """The files that one command of a line may read and that need a permission question."""
+    """
+    The files that one command of a line may read and that need a permission question.
+
+    `leaves_out`: where the command can leave out a secret, it is told to.
+    """
+    leaves_out = leaves_out and can_leave_out(segment, policy)
     for source, word, below in gone_through(segment):
         if below.links and source.entry not in NAMED_ONLY and not lookup.exists(policy.cwd, "/"):
             yield FileAccess(
@@ -35,8 +43,10 @@ def recursive_reads(
             )
             return
         for place in places(source, word):
-            if place is not None:
-                yield from reads_below(place, below, part, policy, lookup)
+            if place is None:
+                continue
+            for file in reads_below(place, below, part, policy, lookup):
+                yield leave_out(file, place.real, policy) if leaves_out and not below.links else file
 
 
 def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:

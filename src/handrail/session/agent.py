@@ -184,6 +184,7 @@ class Agent(Generic[Structured]):
         Raises:
             HandrailError: an earlier prompt is still being worked on, or there is nothing to work on.
         """
+        self._session.skills.begin_prompt()
         return self._conversation.run(user_message(prompt), limits=limits)
 
     async def ask(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer[Structured]:

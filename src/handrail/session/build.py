@@ -7,7 +7,7 @@ The gate is opened with the first call that needs it.
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -47,11 +47,13 @@ from handrail.session.models import (
     is_taped,
     model_by_object,
 )
+from handrail.session.output_style import StyleNotes
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.redactor import redactor_for
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session import Session
 from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.skill_notes import SessionSkills
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import AgentHost, Subagents
@@ -66,17 +68,16 @@ from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
-    from handrail.extensions import commands as command_files
     from handrail.extensions import unsupported
     from handrail.session import gate as gates
-    from handrail.session import mcp_servers, server_parts, server_setup, structured_output, with_agent
+    from handrail.session import mcp_servers, server_parts, server_setup, skill_use, structured_output, with_agent
     from handrail.session import services as session_services
 else:
-    command_files = lazy("handrail.extensions.commands")
     gates = lazy("handrail.session.gate")
     server_parts = lazy("handrail.session.server_parts")
     server_setup = lazy("handrail.session.server_setup")
     session_services = lazy("handrail.session.services")
+    skill_use = lazy("handrail.session.skill_use")
     structured_output = lazy("handrail.session.structured_output")
     unsupported = lazy("handrail.extensions.unsupported")
     with_agent = lazy("handrail.session.with_agent")
@@ -93,7 +94,8 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     names = caller_names(spec.tools.custom, host.hooks)
     state = state_folder(start_env)
     settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
-    for note in found_notes(spec.cwd, settings.loaded.env, spec.flags.instruction_sources):
+    skills = SessionSkills(spec.cwd, settings)
+    for note in found_notes(spec.cwd, settings, skills):
         host.on_warning(note)
     if not spec.replay and host.model is None:
         options = model_options(settings.loaded, spec.model)
@@ -108,7 +110,7 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
-        return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
+        return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept, skills))
     except BaseException:
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
@@ -122,11 +124,14 @@ def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings
     return SdkCopy(mirror_folder(spec.cwd, env), host.on_warning).add
 
 
-def found_notes(cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> tuple[str, ...]:
+def found_notes(cwd: Path, settings: SessionSettings, skills: SessionSkills) -> tuple[str, ...]:
     """What a person should know of the folders for extensions: what in them has no effect."""
-    folders = config_folders(cwd, env, sources)
+    env = settings.loaded.env
+    folders = config_folders(cwd, env, settings.flags.instruction_sources)
+    if not folders and not skills.problems:
+        return ()
     home = Path(env.get("HOME") or Path.home())
-    return unsupported.start_notes(unsupported.extension_notes(folders, cwd, home)) if folders else ()
+    return unsupported.start_notes((*unsupported.extension_notes(folders, cwd, home), *skills.problems))
 
 
 @record
@@ -140,6 +145,7 @@ class Foundation:
     redactor: Redactor
     store: TranscriptStore
     kept: OpenTranscript | RebuiltTranscript | None
+    skills: SessionSkills
 
 
 def _open_parts(base: Foundation) -> Session:
@@ -163,7 +169,14 @@ def _open_parts(base: Foundation) -> Session:
     scratch = None if spec.keep_files else ScratchFolder(env)
     results = _open_results(settings, transcript, scratch)
     by_name = is_taped(model.chosen.model)
-    own_services = cache(partial(_open_services, settings, session_id, hooks, scratch, sorts_by_name=by_name))
+    skills, style = base.skills, StyleNotes(spec.cwd, settings)
+    if problem := style.problem():
+        host.on_warning(problem)
+
+    @cache
+    def own_services() -> ToolServices:
+        services = _open_services(settings, session_id, hooks, scratch, sorts_by_name=by_name)
+        return replace(services, skills=skills)
 
     def open_gate() -> Gate:
         return host.gate or gates.open_gate(
@@ -203,6 +216,8 @@ def _open_parts(base: Foundation) -> Session:
         features=features_of(loaded.settings, env),
         compact=SessionCompactor(model, results.folder, automatic=automatic, window=facts.window),
         custom_tools=spec.tools.custom,
+        skills=skills,
+        style=style,
         can_defer=not spec.interactive,
         can_ask=host.handler is not None or host.can_use_tool is not None,
     )
@@ -226,14 +241,15 @@ def _open_parts(base: Foundation) -> Session:
     unwanted = unwanted_tools(spec.tools.builtin)
     # the validator costs start-up time that only its users pay
     structured = None if spec.output is None else structured_output.open_structured(spec.output, model)
+    services = cache(lambda: replace(own_services(), delegate=agents))
     conversation = open_conversation(
         parts,
         ConversationSpec(
             cwd=spec.cwd,
             model=model.chosen,
-            system=_system_prompt(spec.prompt, interactive=spec.interactive),
-            services=cache(lambda: replace(own_services(), delegate=agents)),
-            options=_run_options(spec, settings, agents, servers),
+            system=_system_prompt(spec.prompt, style, interactive=spec.interactive),
+            services=services,
+            options=_run_options(spec, skills, agents, servers),
             chain=chain,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
             deferral=deferral,
@@ -248,6 +264,9 @@ def _open_parts(base: Foundation) -> Session:
         spec.limits,
     )
     conversation.config = replace(conversation.config, choose_answer=host.choose_answer)
+    skills.make_loader = lambda: skill_use.SkillLoader(
+        lambda: skills.skills, settings, hooks, services, conversation=lambda: conversation, session_id=session_id
+    )
     return Session(
         spec=spec,
         settings=settings,
@@ -261,6 +280,8 @@ def _open_parts(base: Foundation) -> Session:
         hooks=hooks,
         context=context,
         agents=agents,
+        skills=skills,
+        style=style,
         servers=servers,
         conversation=conversation,
         auto_compact=automatic,
@@ -351,13 +372,12 @@ def _find_agents(base: Foundation) -> Mapping[str, AgentDefinition]:
 
 
 def _run_options(
-    spec: SessionSpec, settings: SessionSettings, agents: Subagents, servers: "mcp_servers.Servers | None"
+    spec: SessionSpec, skills: SessionSkills, agents: Subagents, servers: "mcp_servers.Servers | None"
 ) -> RunOptions:
     """What tools may know of the session."""
 
     def commands() -> dict[str, str]:
-        folders = config_folders(spec.cwd, settings.loaded.env, spec.flags.instruction_sources)
-        return {name: each.description for name, each in command_files.find_commands(folders).by_name.items()}
+        return {name: each.description for name, each in skills.all().items()}
 
     return RunOptions(
         interactive=spec.interactive,
@@ -370,8 +390,10 @@ def _run_options(
     )
 
 
-def _system_prompt(prompt: PromptOptions, *, interactive: bool) -> tuple[str, ...]:
+def _system_prompt(prompt: PromptOptions, style: StyleNotes, *, interactive: bool) -> tuple[str, ...]:
     if prompt.system == "":
         return (prompt.append,) if prompt.append else ()
     parts = system_parts(replacement=prompt.system or "", addition=prompt.append, interactive=interactive)
-    return system_prompt(parts)
+    chosen = style.chosen()
+    leaves_out = chosen is not None and not chosen.keeps_work
+    return system_prompt(part for part in parts if part.name != "work") if leaves_out else system_prompt(parts)

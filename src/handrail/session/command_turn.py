@@ -31,7 +31,9 @@ from handrail.session.load_settings import NEXT_MOVE
 from handrail.session.session_settings import SessionSettings
 from handrail.session.tools import builtin_names
 from handrail.tools.abort import AbortSignal
+from handrail.tools.context import RunContext
 from handrail.tools.outcome import Cause, Outcome, Status
+from handrail.tools.pool import Pool
 
 SHELLS = {"bash": "Bash", "powershell": "PowerShell"}
 MAX_FILES = 20
@@ -58,7 +60,7 @@ def open_turn(command: CommandFile, words: str, settings: SessionSettings, varia
 
 def is_trusted(command: CommandFile, settings: SessionSettings) -> bool:
     """Whether what a command runs and allows counts: it is the user's, or is what was trusted in the project."""
-    if command.source == "user":
+    if command.source != "project":
         return True
     loaded, store = settings.loaded.settings, TrustStore(settings.places.state)
     return all(
@@ -79,6 +81,12 @@ def project_of(command: CommandFile, places: SettingsPlaces) -> str:
     return folder_of(command.file, places.folders) if command.source == "project" else places.cwd
 
 
+def turn_variables(command: CommandFile, places: SettingsPlaces, session_id: str, effort: str | None) -> dict[str, str]:
+    """What a command's text may name as `${CLAUDE_...}` or `${HANDRAIL_...}`."""
+    values = {"PROJECT_DIR": project_of(command, places), "SESSION_ID": session_id, "EFFORT": effort or ""}
+    return {f"{maker}_{name}": value for maker in ("CLAUDE", "HANDRAIL") for name, value in values.items()}
+
+
 def trust_note(settings: SessionSettings) -> str:
     """Why a project's command is not trusted, and what to do."""
     known = settings.loaded.settings.trust != "untrusted"
@@ -92,6 +100,8 @@ async def complete_command(
     conversation: Conversation,
     settings: SessionSettings,
     signal: AbortSignal,
+    *,
+    run: RunContext | None = None,
 ) -> CompletedPrompt | PromptRefusal:
     """The prompt that a command stands for. What is not allowed is not run, and then the model is not asked."""
     command, commands = turn.command, turn.text.commands
@@ -104,11 +114,11 @@ async def complete_command(
     elif commands:
         tool = SHELLS.get(command.shell, command.shell)
         uses = [new_call(tool, {"command": each.line}) for each in commands]
-        for outcome in await run_calls(uses, conversation, signal):
+        for outcome in await run_calls(uses, conversation, signal, run):
             if was_refused(outcome):
                 return _refusal(command, outcome)
             outputs.append(outcome.result.text)
-    files, warnings = await read_files(turn.text.files, conversation, settings.places.home, signal)
+    files, warnings = await read_files(turn.text.files, conversation, settings.places.home, signal, run)
     whole = replace(message, content=(Text(turn.text.with_outputs(outputs)), *message.content[1:]))
     if not turn.is_trusted and (left := [name for name in command.widens if name != "runs"]):
         warnings.append(f"{command.shown}: {' and '.join(left)} do not count: {trust_note(settings)}")
@@ -164,11 +174,22 @@ def new_call(tool: str, values: Json) -> ToolUse:
     return ToolUse(f"call_{os.urandom(12).hex()}", tool, values)
 
 
-async def run_calls(uses: Sequence[ToolUse], conversation: Conversation, signal: AbortSignal) -> list[Outcome]:
-    """Run calls that no model asked for, under the rules, hooks and limits of those that it asks for."""
+async def run_calls(
+    uses: Sequence[ToolUse],
+    conversation: Conversation,
+    signal: AbortSignal,
+    run: RunContext | None = None,
+    pool: Pool | None = None,
+) -> list[Outcome]:
+    """
+    Run calls that no model asked for, under the rules, hooks and limits of those that it asks for.
+
+    `run` is that of the agent for which they run, else that of the conversation; `pool` holds their tools.
+    """
     state, config = conversation.state, conversation.config
-    run = replace(state.context, abort=signal, history=state.history.messages)
-    async with ToolExecutor(state.catalog.pool, run, state.store, rails=config.rails, scheduling=ISOLATED) as executor:
+    run = replace(run or state.context, abort=signal, history=state.history.messages)
+    tools = state.catalog.pool if pool is None else pool
+    async with ToolExecutor(tools, run, state.store, rails=config.rails, scheduling=ISOLATED) as executor:
         for use in uses:
             executor.add(use)
         return [outcome async for outcome in executor.rest()]
@@ -193,7 +214,7 @@ def _refusal(command: CommandFile, outcome: Outcome) -> PromptRefusal:
 
 
 async def read_files(
-    paths: Sequence[str], conversation: Conversation, home: str, signal: AbortSignal
+    paths: Sequence[str], conversation: Conversation, home: str, signal: AbortSignal, run: RunContext | None = None
 ) -> tuple[list[Attachment], list[str]]:
     """What the files and folders of these names hold, for the model, and what a person should know about them."""
     context = conversation.state.context
@@ -202,7 +223,7 @@ async def read_files(
     notes: list[Attachment] = []
     warnings = [f"@{path} is left out: a prompt brings {MAX_FILES} files at most" for path, _ in reads[MAX_FILES:]]
     room = MAX_CHARACTERS
-    for outcome in await run_calls([use for _, use in reads[:MAX_FILES]], conversation, signal) if reads else ():
+    for outcome in await run_calls([use for _, use in reads[:MAX_FILES]], conversation, signal, run) if reads else ():
         name, text = names[outcome.use.id], outcome.result.text
         if outcome.status is Status.DENIED and outcome.decision:
             warnings.append(f"@{name} was not read: {outcome.decision.reason}")

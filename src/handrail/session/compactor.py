@@ -156,7 +156,7 @@ class SessionCompactor:
 
     def _require(self, compaction: Compaction | None) -> Compaction:
         if compaction is None:
-            raise HandrailError(self._problem or "There is too little in the conversation to shorten it.")
+            raise HandrailError(self._problem or "The conversation is too short to shorten it. Go on as it is.")
         return compaction
 
     async def _ask(self, messages: Sequence[Message]) -> str:

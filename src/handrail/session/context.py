@@ -41,7 +41,7 @@ class SessionContext:
         self._probe = GitProbe(cwd, env, asks=asks_git)
         found = places(cwd, env)
         self._places = found if "user" in sources else replace(found, user=())
-        self._switches = Switches(excludes=tuple(excludes), project="project" in sources)
+        self._switches = Switches(excludes=tuple(excludes), project="project" in sources, local="local" in sources)
         self._memory = Memory()
 
     def first_attachments(self, run: RunContext) -> Iterable[Attachment]:

@@ -143,10 +143,17 @@ def mode_of(
             raise SettingsError(f"the mode {name} cannot be used: {obstacle}")
         problems.append(Problem("", "permissions.defaultMode", 0, f"{name} cannot be used: {obstacle}"))
         name = "default"
-    if settings.doubtful and name in BEYOND_DEFAULT:
-        problems.append(Problem("", name, 0, "not used while a settings file is broken. Correct the file first."))
+    if problem := broken_file_problem(settings, name):
+        problems.append(problem)
         name = "default"
     return Mode(name, bypass and not settings.doubtful, not obstacles["auto"])
+
+
+def broken_file_problem(settings: Settings, mode: str) -> Problem | None:
+    """Why a mode gives way to default: what a broken file forbids is not known."""
+    if settings.doubtful and mode in BEYOND_DEFAULT:
+        return Problem("", mode, 0, "not used while a settings file is broken. Correct the file first.")
+    return None
 
 
 def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:

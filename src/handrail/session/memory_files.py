@@ -30,7 +30,8 @@ from handrail.loop.memory import (
 )
 from handrail.records import record
 
-PROJECT_NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
+PROJECT_NAMES = ("CLAUDE.md", ".claude/CLAUDE.md")
+"""Both are read; AGENTS.md where there is none of them."""
 ORDINARY_NAMES = frozenset(("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md"))
 USER_NAMES = ("CLAUDE.md", "AGENTS.md")
 MAX_HOPS = 4
@@ -61,11 +62,12 @@ def places(cwd: Path, env: Mapping[str, str]) -> Places:
 
 @record
 class Switches:
-    """`approved` are real paths that project files may reach, `excludes` globs; without `project` none is read."""
+    """`approved` are real paths that project files may reach, `excludes` globs; `local` is about CLAUDE.local.md."""
 
     approved: frozenset[Path] = frozenset()
     excludes: tuple[str, ...] = ()
     project: bool = True
+    local: bool = True
 
 
 DEFAULTS = Switches()
@@ -79,7 +81,7 @@ def read_memory(where: Places, switches: Switches = DEFAULTS) -> Memory:
     for folder in where.user:
         reading.first_of(folder, USER_NAMES, Origin("user", where.cwd))
         reading.rules(folder / "rules", Origin("user", where.cwd))
-    if switches.project:
+    if switches.project or switches.local:
         for folder in [*reversed(where.cwd.parents), where.cwd]:
             reading.folder(folder)
     return reading.result()
@@ -88,7 +90,7 @@ def read_memory(where: Places, switches: Switches = DEFAULTS) -> Memory:
 def read_memory_near(path: Path, where: Places, known: Memory, switches: Switches = DEFAULTS) -> Memory:
     """What is known once `path` was read, new files last; `known` itself, without disk access, if nothing is new."""
     near = memory_for(path, where.cwd, known)
-    if not switches.project or not (near.folders or near.rules):
+    if not (switches.project or switches.local) or not (near.folders or near.rules):
         return known
     reading = _Reading(where, switches, known)
     for folder in near.folders:
@@ -123,9 +125,13 @@ class _Reading:
         self._folders.add(folder)
         above = not folder.is_relative_to(self._where.tree)
         origin = Origin("project", folder, folder if above else self._where.tree, above)
-        self.first_of(folder, PROJECT_NAMES, origin)
-        self.first_of(folder, ("CLAUDE.local.md",), replace(origin, scope="local"))
-        self.rules(folder / ".claude" / "rules", origin)
+        if self._switches.project:
+            found = [self._add(folder / name, origin) for name in PROJECT_NAMES]
+            if "read" not in found:
+                self._add(folder / "AGENTS.md", origin)
+            self.rules(folder / ".claude" / "rules", origin)
+        if self._switches.local:
+            self._add(folder / "CLAUDE.local.md", replace(origin, scope="local"))
 
     def first_of(self, folder: Path, names: Iterable[str], origin: Origin) -> None:
         """The first of these files that can be read."""

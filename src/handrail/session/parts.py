@@ -22,9 +22,11 @@ from handrail.session.background import running_tasks, task_attachments
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
 from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.output_style import StyleNotes
 from handrail.session.plan_mode import PlanReminder
 from handrail.session.session_settings import SessionSettings
-from handrail.session.tools import make_catalog
+from handrail.session.skill_notes import SessionSkills, SkillNotes, lost_attachments
+from handrail.session.tools import SKILL_TOOL, make_catalog
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool, Deferral, DenyFilter, deny_nothing
@@ -44,6 +46,8 @@ class SharedParts:
     features: frozenset[str]
     compact: Compact | None
     custom_tools: tuple[AnyTool, ...]
+    skills: SessionSkills | None = None
+    style: StyleNotes | None = None
     can_defer: bool = True
     can_ask: bool = False
     at_work: set[str] = field(default_factory=set)
@@ -90,6 +94,12 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         interactive=spec.options.interactive,
         can_ask=can_ask,
         mcp=spec.mcp_tools,
+        has_skills=parts.skills.has_any if parts.skills else bool,
+    )
+    notes = (
+        SkillNotes(parts.skills, lambda: catalog.refresh().find_listed(SKILL_TOOL) is not None)
+        if parts.skills
+        else None
     )
 
     options = replace(
@@ -123,7 +133,8 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         limits=limits,
         cost=spec.model.cost,
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
-        attach=partial(_attachments, parts, spec, resumed, plan=plan),
+        reattach=partial(lost_attachments, spec.services),
+        attach=partial(_attachments, parts, spec, plan=plan, skills=notes, resumed=resumed),
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
         hooks=parts.hooks,
@@ -137,16 +148,21 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
 def _attachments(
     parts: SharedParts,
     spec: ConversationSpec,
-    resumed: bool,
     outcomes: Sequence[Outcome],
     run: RunContext,
     *,
     plan: PlanReminder | None,
+    skills: SkillNotes | None,
+    resumed: bool,
 ) -> Iterable[Attachment]:
     if spec.context is not None:
         yield from spec.context.attachments(outcomes, run)
     if plan is not None:
         yield from plan.attachments()
+    if parts.style is not None and spec.identity.is_main and not outcomes:
+        yield from parts.style.attachments(run.history)
+    if skills is not None:
+        yield from skills.attachments(outcomes, run)
     yield from task_attachments(spec.services, partial(hears_of, parts, spec.identity.id), resumed=resumed)
 
 

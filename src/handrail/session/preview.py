@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from handrail.builtin.bash.permission import sandbox_check
 from handrail.builtin.bash.shell import programs
@@ -16,6 +16,7 @@ from handrail.dispatch.approval.approvers import needs_person
 from handrail.dispatch.approval.decide import ask_own_checks
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.errors import HandrailError
+from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import Hook
 from handrail.permissions.case import Case
 from handrail.permissions.decide import case_of, decide_case
@@ -25,8 +26,11 @@ from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.processes.sandbox_contract import Standing
 from handrail.records import record
 from handrail.session.hooks import open_hooks
+from handrail.session.load_settings import broken_file_problem
 from handrail.session.services import tool_services
-from handrail.session.session_settings import open_settings
+from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.skill_notes import SessionSkills
+from handrail.session.skill_use import SkillLoader
 from handrail.session.state_folder import run_folder_name, state_folder
 from handrail.session.tools import builtin_loaders
 from handrail.shell.analysis import analyse
@@ -80,6 +84,9 @@ class CallPreview:
     ) -> None:
         given = SettingsFlags(settings=settings, folders=tuple(add_dirs), trust=trust)
         self._settings = open_settings(cwd, variables, state_folder(variables), given, on_warning)
+        if mode and (broken := broken_file_problem(self._settings.loaded.settings, mode)):
+            on_warning(str(broken))
+            mode = "default"
         try:
             policy = self._settings.policy().with_availability(EVERY_MODE)
             self.policy: Policy = policy.with_mode(mode) if mode else policy
@@ -109,7 +116,8 @@ class CallPreview:
 
     def _open_services(self) -> ToolServices:
         """The services of tools, with the working folders of the policy that is asked."""
-        return replace(tool_services(self._settings), working_dirs=lambda: self._working_dirs)
+        services = replace(tool_services(self._settings), working_dirs=lambda: self._working_dirs)
+        return replace(services, skills=_skills_to_judge(self._settings))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -169,3 +177,16 @@ class CallPreview:
         sandbox = self._services().sandbox
         wants_out = request.use.input.get("dangerouslyDisableSandbox") is True
         return None if sandbox is None else await sandbox.standing(programs(analyse(access.runs)), wants_out=wants_out)
+
+
+def _skills_to_judge(settings: SessionSettings) -> SessionSkills:
+    """The skills of a folder, which are judged here and not loaded."""
+    skills = SessionSkills(Path(settings.places.cwd), settings)
+    skills.make_loader = lambda: SkillLoader(
+        lambda: skills.skills, settings, Hooks(), _not_here, conversation=_not_here, session_id=""
+    )
+    return skills
+
+
+def _not_here() -> NoReturn:
+    raise HandrailError("A skill is loaded into a conversation, and here is none.")

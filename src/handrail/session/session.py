@@ -22,10 +22,12 @@ from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
+from handrail.session.output_style import StyleNotes
 from handrail.session.parts import hears_of
 from handrail.session.retention import tidy
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
+from handrail.session.skill_notes import SessionSkills
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
 from handrail.session.usage import SessionUsage
@@ -33,11 +35,9 @@ from handrail.session.warm_up import WarmUp
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
-    from handrail.extensions import commands as command_files
     from handrail.files import restore
     from handrail.session import mcp_servers, server_prompts, slash_commands, subagents
 else:
-    command_files = lazy("handrail.extensions.commands")
     mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
     server_prompts = lazy("handrail.session.server_prompts")
@@ -64,6 +64,8 @@ class Session:
     hooks: Hooks
     context: SessionContext | None
     agents: "subagents.Subagents"
+    skills: SessionSkills
+    style: StyleNotes
     servers: "mcp_servers.Servers | None"
     conversation: Conversation
     auto_compact: bool
@@ -87,6 +89,7 @@ class Session:
         self, message: UserMessage, *, literal: bool = False, prompt_id: str = ""
     ) -> AsyncGenerator[LoopEvent, None]:
         """Work on a prompt or, unless `literal`, do its slash command; `prompt_id` names the message for `rewind`."""
+        self.skills.begin_prompt()
         if prompt_id and self.transcript is not None:
             self.transcript.writer.begin_prompt(prompt_id)
 
@@ -102,8 +105,7 @@ class Session:
         return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self._end_prompt)
 
     async def _end_prompt(self) -> None:
-        if "commands" in self.__dict__:  # they were needed
-            self.commands.end_turn()
+        self.skills.end_turn()
         await self.model.close_replaced()
 
     def _note_prompt(self, prompt_id: str) -> None:
@@ -114,8 +116,7 @@ class Session:
     @cached_property
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
-        folders = config_folders(self.spec.cwd, self.settings.loaded.env, self.settings.flags.instruction_sources)
-        return slash_commands.SlashCommands(self, command_files.find_commands(folders).by_name)
+        return slash_commands.SlashCommands(self)
 
     # What may change
 
@@ -190,6 +191,8 @@ class Session:
             "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
             "slash_commands": list(self.commands.by_name()) if self.spec.slash_commands else [],
             "agents": list(self.agents.definitions()),
+            "skills": [name for name, each in self.skills.skills.items() if each.is_listed],
+            "output_style": self.style.name,
             "permissionMode": self.mode,
             "apiKeySource": self.key_source,
         }

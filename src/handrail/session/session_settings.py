@@ -12,7 +12,7 @@ from handrail.config.places import SOURCES, SettingsPlaces, places_for
 from handrail.config.snapshot import NO_SETTINGS
 from handrail.config.watch import SettingsWatch
 from handrail.errors import HandrailError, SettingsError
-from handrail.extensions.places import config_folders
+from handrail.extensions.places import SKILL_FAMILIES, config_folders
 from handrail.lazy import lazy
 from handrail.session.caller_names import NO_NAMES, CallerNames
 from handrail.session.load_settings import LoadedSettings, gather_settings, load, loaded_from
@@ -46,9 +46,9 @@ def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
 
 
 def _has_definitions(places: SettingsPlaces) -> bool:
-    """Whether the project has commands or agents, which may need trust."""
-    folders = config_folders(Path(places.cwd), {"HOME": places.home}, ("project",))
-    return any((folder.path / kind).is_dir() for folder in folders for kind in ("commands", "agents"))
+    """Whether the project has commands, agents or skills, which may need trust."""
+    folders = config_folders(Path(places.cwd), {"HOME": places.home}, ("project",), SKILL_FAMILIES)
+    return any((folder.path / kind).is_dir() for folder in folders for kind in ("commands", "agents", "skills"))
 
 
 def removes_tool(rule: str) -> bool:

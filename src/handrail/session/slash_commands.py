@@ -20,7 +20,7 @@ from handrail.conversation.messages import Attachment, UserMessage
 from handrail.extensions.commands import NAME, CommandFile
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
-from handrail.loop.complete_prompt import CompletedPrompt, PromptRefusal
+from handrail.loop.complete_prompt import CompletedPrompt, CompletePrompt, PromptRefusal
 from handrail.loop.events import SYNTHETIC, BlockComplete, LoopEvent, RunEnded, RunStarted
 from handrail.loop.memory import imports
 from handrail.loop.run import Run
@@ -32,13 +32,16 @@ from handrail.session.conversation import Conversation
 from handrail.session.model_options import named_model
 from handrail.session.models import cost_for
 from handrail.session.session_settings import SessionSettings
+from handrail.session.skill_notes import SessionSkills
 from handrail.session.usage import SessionUsage
 from handrail.tools.abort import AbortSignal
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
     from handrail.session import command_turn
+    from handrail.session import skill_use as skill_uses
 else:
+    skill_uses = lazy("handrail.session.skill_use")
     command_turn = lazy("handrail.session.command_turn")  # it runs calls, and loads what decides about them
 
 MCP = "mcp__"
@@ -52,6 +55,7 @@ class CommandSession(Protocol):
     settings: SessionSettings
     conversation: Conversation
     usage: SessionUsage
+    skills: SessionSkills
 
     def context_usage(self) -> dict[str, Any]: ...
 
@@ -63,17 +67,14 @@ class CommandSession(Protocol):
 
 
 class SlashCommands:
-    """The slash commands of a session. `files` are those that people wrote down, by name."""
+    """The slash commands of a session; those that people wrote down count as they are when a prompt begins."""
 
-    def __init__(self, session: CommandSession, files: Mapping[str, CommandFile]) -> None:
+    def __init__(self, session: CommandSession) -> None:
         self._session = session
-        self._files = files
-
-        self._take_back: Callable[[], None] = lambda: None
 
     def by_name(self) -> "dict[str, CommandFile | BuiltIn]":
         """All commands that people may start, by name."""
-        listed = {name: each for name, each in self._files.items() if each.is_listed}
+        listed = {name: each for name, each in self._session.skills.all().items() if each.is_listed}
         return {**self._session.server_commands(), **listed, **BUILT_IN}
 
     async def begin(self, message: UserMessage) -> Run | Iterable[LoopEvent]:
@@ -89,19 +90,19 @@ class SlashCommands:
         ) is not None:
             answer = await built_in.act(self._session, (called["words"] or "").strip(), self.by_name())
             return answer if isinstance(answer, Run) else _text_events(conversation, message, answer)
-        command = self._files.get(called["name"])
+        command = self._session.skills.all().get(called["name"])
         if command is None:
             conversation.state.mailbox.note(self._unknown_note(called["name"]))
             return self._run_prompt(message)
         if not command.is_listed:
             text = f"/{command.name} is not for people: {command.shown} says `user-invocable: false`."
             return _text_events(conversation, message, text)
+        if command.kind == "skill":
+            fresh = self._session.skills.loader.read(command)
+            if not isinstance(fresh, CommandFile):
+                return _text_events(conversation, message, str(fresh))
+            command = fresh
         return self._run_command(command, called, message)
-
-    def end_turn(self) -> None:
-        """Take back the rules of the command whose turn is over."""
-        take_back, self._take_back = self._take_back, lambda: None
-        take_back()
 
     def _run_prompt(self, message: UserMessage) -> Run:
         """Work on a prompt as it is, with the files that it names."""
@@ -116,16 +117,21 @@ class SlashCommands:
 
     def _run_command(self, command: CommandFile, called: re.Match[str], message: UserMessage) -> Run:
         session, conversation, words = self._session, self._session.conversation, called["words"] or ""
-        values = {
-            "PROJECT_DIR": command_turn.project_of(command, session.settings.places),
-            "SESSION_ID": session.id,
-            "EFFORT": conversation.config.options.effort or "",
-        }
-        variables = {f"{maker}_{name}": value for maker in ("CLAUDE", "HANDRAIL") for name, value in values.items()}
+        places, effort = session.settings.places, conversation.config.options.effort
+        variables = command_turn.turn_variables(command, places, session.id, effort)
         turn = command_turn.open_turn(command, words, session.settings, variables)
         shown = turn.text.with_outputs([f"!`{each.line}`" for each in turn.text.commands])
         whole = replace(message, content=(Text(shown), *message.content[1:]))
-        config = replace(conversation.config, complete_prompt=partial(self._complete, turn, whole))
+        loader = session.skills.loader
+        complete: CompletePrompt
+        if command.context == "fork":
+            complete = partial(loader.fork, command, words)
+        elif command.kind == "skill":
+            whole = message
+            complete = partial(self._load_skill, turn, message)
+        else:
+            complete = partial(loader.complete, turn, whole)
+        config = replace(conversation.config, complete_prompt=complete)
         if turn.is_trusted:
             name = named_model(command.model, config.model_name, session.settings.loaded)
             if name != config.model_name:
@@ -135,23 +141,15 @@ class SlashCommands:
         expansion = Expansion(command.name, words, command.file, called[0])
         return conversation.run(whole, config=config, expansion=expansion)
 
-    async def _complete(
+    async def _load_skill(
         self, turn: "command_turn.CommandTurn", message: UserMessage, signal: AbortSignal
     ) -> CompletedPrompt | PromptRefusal:
-        """The prompt of a command, and its rules until `end_turn`."""
-        session, conversation = self._session, self._session.conversation
-        name, shown = turn.command.name, turn.command.shown
-        wanted = command_turn.turn_rules(turn, session.settings, conversation.tools.names())
-        if wanted.unusable_limits:  # a limit would be lost
-            return PromptRefusal(f"/{name} was not started. {shown}: {'; '.join(wanted.unusable_limits)}.")
-        self.end_turn()
-        if wanted.rules:
-            self._take_back = session.settings.in_force().lend(command_turn.with_turn_rules(wanted.rules))
-        completed = await command_turn.complete_command(turn, message, conversation, session.settings, signal)
-        if wanted.unusable_grants and isinstance(completed, CompletedPrompt):
-            notes = [f"{shown}: allowed-tools: {problem}. It allows nothing." for problem in wanted.unusable_grants]
-            completed = replace(completed, warnings=(*completed.warnings, *notes))
-        return completed
+        """A skill that a person starts: its text stands beside what they typed."""
+        completed = await self._session.skills.loader.complete(turn, message, signal)
+        if isinstance(completed, PromptRefusal):
+            return completed
+        note = skill_uses.skill_attachment(turn.command, skill_uses.text_of(completed))
+        return replace(completed, message=message, notes=(note, *completed.notes))
 
     def _unknown_note(self, name: str) -> Attachment:
         known = ", ".join(f"/{each}" for each in self.by_name())

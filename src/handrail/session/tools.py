@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 else:
     session_services = lazy("handrail.session.services")
 
+SKILL_TOOL = "Skill"
 DEFAULT_DEFERRAL, ALWAYS_DEFERRED = Deferral(), Deferral(mode="on")
 USUAL_WINDOW, CHARS_PER_TOKEN = 200_000, 4
 SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
@@ -36,8 +37,13 @@ def make_catalog(
     interactive: bool = False,
     can_ask: bool = False,
     mcp: tuple[AnyTool, ...] = (),
+    has_skills: Callable[[], bool] = bool,
 ) -> Catalog:
-    """The catalog of a run, loaded when its pool is needed; while `planning`, it leaves out what never only reads."""
+    """
+    The catalog of a run, loaded when its pool is needed.
+
+    While `planning`, it leaves out what never only reads, and without skills the tool that loads them.
+    """
     entries = base_tools(lambda: catalog, services or (lambda: session_services.default_services(variables)))
     simple = any(variables.get(name) in YES for name in SIMPLE)
     catalog = Catalog(
@@ -48,13 +54,15 @@ def make_catalog(
             environment=Environment(features, variables, interactive=interactive, simple=simple, can_ask=can_ask),
             denied=denied,
             deferral=deferral,
-            usable=partial(_is_usable, planning),
+            usable=partial(_is_usable, planning, has_skills),
         )
     )
     return catalog
 
 
-def _is_usable(planning: Callable[[], bool], tool: ListedTool) -> bool:
+def _is_usable(planning: Callable[[], bool], has_skills: Callable[[], bool], tool: ListedTool) -> bool:
+    if tool.name == SKILL_TOOL and not has_skills():
+        return False
     return tool.is_enabled() and not (planning() and _never_only_reads(load_tool(tool)))
 
 

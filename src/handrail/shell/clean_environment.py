@@ -21,7 +21,13 @@ SET_FOR_ALL = {
     "npm_config_update_notifier": "false",
     "HANDRAIL": "1",
 }
-SET_FOR_READING = {**SET_FOR_ALL, "GIT_OPTIONAL_LOCKS": "0"}
+SET_FOR_READING = {
+    **SET_FOR_ALL,
+    "GIT_OPTIONAL_LOCKS": "0",
+    "PYTHONSAFEPATH": "1",  # modules are not looked for in the working folder (Python 3.11)
+    "LESSSECURE": "1",  # a pager runs no input filter, shell or editor
+    "PAGERSECURE": "1",
+}
 """With the settings of git (GIT_CONFIG_COUNT and the like) that a command requires, which no line may set at all."""
 
 

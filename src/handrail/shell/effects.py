@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from handrail.shell.listing import from_listing
+from handrail.shell.listing import from_listing, origin
 from handrail.shell.model import Analysis, Does, PieceKind, Segment, Word
 from handrail.shell.patterns import PathPattern, escape, has_wildcard, is_wild, pattern_text, read_pattern, unescape
-from handrail.shell.secrets import secret
+from handrail.shell.secrets import SYSTEM_FACTS, may_be_listed, secret
 
 WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
 
@@ -46,8 +46,11 @@ def reads_outside(
     tops = tuple(resolve(root) for root in roots)
     outside = tuple(
         (segment, word)
-        for segment, word in reads(analysis)
-        if not all(path is not None and within(resolve(path), tops) for path in places(segment, word, cwd, home, match))
+        for segment, word, does in reads(analysis)
+        if not all(
+            path is not None and (within(resolve(path), tops) or is_open({path, resolve(path)}, does))
+            for path in places(segment, word, cwd, home, match)
+        )
     )
     # any other folder, also one below, may be another repository, whose configuration names programs that git runs
     here = (resolve(cwd), *tops)
@@ -65,21 +68,32 @@ def reads_secrets(
     """The reads of files that are known to hold secrets by their names, of devices and of `/proc`."""
     return tuple(
         (segment, word)
-        for segment, word in reads(analysis)
+        for segment, word, does in reads(analysis)
         if any(
-            path is not None and (secret(path) or secret(resolve(path)))
+            path is not None and (secret(path) or secret(resolve(path))) and not is_open({path, resolve(path)}, does)
             for path in places(segment, word, cwd, home, match)
         )
     )
 
 
-def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word]]:
+def is_open(paths: set[str], does: Does) -> bool:
+    """Whether anyone may see what a command shows of a path, by each of its spellings."""
+    if does is Does.LOOKS:
+        return all(map(may_be_listed, paths))
+    return paths <= SYSTEM_FACTS
+
+
+def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word, Does]]:
+    """The words that name what is read or looked at; where a listing names it, what the listing looks at is read."""
     for segment in analysis.segments:
         for effect in segment.effects:
             if effect.does not in (Does.READS, Does.LOOKS) or effect.word is None:
                 continue
-            if not from_listing(segment, effect, effect.word):
-                yield segment, effect.word
+            if not from_listing(segment, effect, effect.word):  # a folder that is entered is more than looked at
+                yield segment, effect.word, Does.READS if segment.entry == "cd" else effect.does
+            elif effect.does is Does.READS:
+                source = origin(segment)
+                yield from ((source, word, Does.READS) for word in source.reads)
 
 
 def places(

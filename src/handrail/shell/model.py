@@ -166,6 +166,8 @@ class Does(Enum):
     UNKNOWN = "not understood"
 
 
+# Writing to these changes nothing.
+FREE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 HARMLESS = frozenset({Does.READS, Does.LOOKS, Does.RUNS})
 # Programs that do nothing but change the files that they are given.
 EDITING = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))

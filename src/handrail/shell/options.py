@@ -41,15 +41,17 @@ class OptionReader:
         """Sorts words into options and operands; returns what is left for a sub-command or another command."""
         entry = self.entry
         stops = entry.options_first or bool(entry.subcommands)
+        if entry.plain:
+            taken = 1 if entry.subcommands else len(words)
+            self.operands += words[:taken]
+            return words[taken:]
         while words:
             word = words.pop(0)
             text = word.literal
-            if entry.plain:
-                self.operands.append(word)
-            elif text == "--":
+            if text == "--":
                 self.operands += words[:1] if entry.subcommands else words
                 return words[1:]
-            elif text == "-" or not word.may_be_option:
+            if text == "-" or not word.may_be_option:
                 self.operands.append(word)
                 if stops:
                     if not entry.subcommands:

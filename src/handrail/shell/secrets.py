@@ -31,14 +31,34 @@ BELOW = (
 DOT_ENV = re.compile(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
 WILD = re.compile(r"[*?\[]")
 NO_FILES = ("/proc/", "/dev/", "/sys/")
+# What every program of the machine may know, and people ask for: no user, key, address or command line is in it.
+SYSTEM_FACTS = frozenset(
+    """
+    /etc/os-release /usr/lib/os-release /etc/lsb-release /etc/debian_version /etc/redhat-release /etc/alpine-release
+    /etc/issue /etc/shells /etc/timezone /proc/cpuinfo /proc/meminfo /proc/version /proc/loadavg /proc/uptime
+    /proc/filesystems /proc/stat /proc/vmstat /proc/diskstats /proc/partitions /proc/swaps
+    """.split()
+)
+# What is installed or kept for all users: the names of what lies below may be seen.
+SYSTEM_FOLDERS = tuple(f"/{name}/" for name in "bin sbin lib lib64 usr opt etc".split())
 HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/zero", "/dev/stdin"))
 
 
 def secret(path: str) -> bool:
     """True for an absolute path, or pattern of paths, that names a secret or no ordinary file."""
-    if f"{path}/".startswith(NO_FILES) and path not in HARMLESS_DEVICES:
+    if no_file(path):
         return True
     return any(part in f"{path}/" for part in BELOW) or any(map(secret_name, path.split("/")))
+
+
+def no_file(path: str) -> bool:
+    """True for a path of the kernel or of a device that is not known to be harmless."""
+    return f"{path}/".startswith(NO_FILES) and path not in HARMLESS_DEVICES | SYSTEM_FACTS
+
+
+def may_be_listed(path: str) -> bool:
+    """True for an absolute path whose name and size anyone may see, and the names of what lies in it."""
+    return f"{path}/".startswith(SYSTEM_FOLDERS) and not secret(path)
 
 
 def secret_name(name: str) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from handrail.errors import UnclearError
 from handrail.shell.listing import FED, PLACE, gone_through
 from handrail.shell.model import (
+    FREE_TARGETS,
     LINKS_INSIDE,
     POSITIONALS,
     Analysis,
@@ -37,7 +38,6 @@ from handrail.shell.words import NAME
 
 MAX_SEGMENTS = 400
 MAX_INNER = 6
-FREE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 STATEFUL = frozenset(("cd", "read"))
 DESCRIPTOR = re.compile(r"(?:[0-9]+|-)\Z")  # a digit of another script names a file
 SOCKETS = ("/dev/tcp/", "/dev/udp/")

@@ -1,9 +1,9 @@
 """The catalog: the tools of a run as they change. It makes a new pool only when something changed."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from json import loads
 
 from handrail.conversation.context import LOADABLE_TOOLS
 from handrail.errors import ToolDefinitionError
@@ -107,7 +107,7 @@ def _names(pool: Pool) -> frozenset[str]:
 
 def _searchable(tool: ListedTool) -> Searchable:
     text = tool.prompt(PLAIN_VIEW)
-    return Searchable(tool.name, tool.search_hint, text, parameter_text(loads(tool.schema_json)))
+    return Searchable(tool.name, tool.search_hint, text, parameter_text(json.loads(tool.schema_json)))
 
 
 def announcement(pool: Pool) -> str:

@@ -64,6 +64,8 @@ class Decision:
     """The person who refused also wants the turn to stop."""
     places: "tuple[Place, ...]" = ()
     """Where the paths of the call led when it was decided. A tool opens these and does not resolve again."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """The files that the call has to leave out: each with the name by which it does, and its path."""
     remedy: "tuple[Update, ...]" = ()
     """The permission updates that would have allowed a call that was refused; empty = none is known."""
 

@@ -22,7 +22,9 @@ async def start_background(
     """Start the command line and return its task."""
     standing = await confirm_standing(shell, text, ctx, wants_out=wants_out)
     inside = standing.where is Where.INSIDE
-    prepared = await shell.prepare(text, str(shell.start_folder(ctx.cwd)), seconds, inside=inside)
+    left_out = [name for name, _ in ctx.decision.left_out] if ctx.decision else []
+    folder = str(shell.start_folder(ctx.cwd))
+    prepared = await shell.prepare(text, folder, seconds, inside=inside, left_out=left_out)
     try:
         request = TaskRequest(kind, text, description, ctx.agent.id, ctx.use.id)
         return await tasks.start(request, prepared.command, prepared.close)

@@ -69,8 +69,8 @@ class RepositoryCheck:
         self._roots, self._env, self._needs, self._strict = tuple(roots), env, needs, strict
         self._left = MAX_REPOSITORIES
 
-    async def problems(self, folder: str) -> list[str]:
-        """The problems of the repository that a folder belongs to; none if it belongs to none."""
+    async def problems(self, folder: str, here: str) -> list[str]:
+        """The problems of the repository that a folder belongs to; none if it belongs to none. `here`: the start."""
         try:
             found = await self._paths(folder)
         except OSError:
@@ -79,7 +79,14 @@ class RepositoryCheck:
             return [found] if found else []
         if not self._inside(found.top):
             return ["the top of the working tree lies outside the workspace"]
+        if not await self._is_ours(found, folder, here):
+            return [f"git would work in another repository, {found.top!r}"]
         return await self._look_into(found, entered=False)
+
+    async def _is_ours(self, found: GitPaths, folder: str, here: str) -> bool:
+        """Whether a repository is that of the start or of a working folder."""
+        homes = dict.fromkeys((here, *self._roots))
+        return real_path(folder) in map(real_path, homes) or found in [await self._paths(home) for home in homes]
 
     async def _paths(self, folder: str) -> GitPaths | str:
         """Where the repository of a folder is; a text if git says that something is wrong, empty if there is none."""

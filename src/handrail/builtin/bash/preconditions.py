@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
 from handrail.builtin.bash.git_repositories import FOR_CHECKS, RepositoryCheck
+from handrail.builtin.bash.python_modules import module_problem
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
 from handrail.shell.analysis import analyse
@@ -33,6 +34,12 @@ BY_ENVIRONMENT = {
     "container-daemon": ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINER_CONNECTION"),
 }
 """Met by the clean environment, and by the user's own if none of these variables is set in it."""
+MODULES = "python-modules"
+BY_CLEAN_ENVIRONMENT = {
+    "plain-pager": "the pager may start other programs",
+    MODULES: "Python may load other modules",
+}
+"""Met by the clean environment only."""
 BY_DECISION = LINKS_INSIDE.name
 """Checked with every permission decision, for all files that the command walks through."""
 MAX_NAMES = 20_000
@@ -79,23 +86,30 @@ class Preconditions:
         for part, segment in reading(analysis):
             problems = self._own_programs(segment, given, clean=analysis.runs_clean)
             for need in segment.requires:
-                problems += await self._problems(need, segment, cwd, {} if analysis.runs_clean else given)
+                problems += await self._problems(need, segment, cwd, given, clean=analysis.runs_clean)
             found += [Unmet(part, problem) for problem in problems]
-            for folder in segment.cwds if any(need.of_git for need in segment.requires) else ():
-                where = folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
+            for where in folders(segment, cwd) if any(need.of_git for need in segment.requires) else ():
                 if (where, needs) not in repositories:
-                    repositories[where, needs] = await self._repository(where, needs, strict=not analysis.runs_clean)
+                    strict = not analysis.runs_clean
+                    repositories[where, needs] = await self._repository(where, cwd, needs, strict=strict)
                 found += [Unmet(part, problem, of_git=True) for problem in repositories[where, needs]]
         return found
 
-    async def _problems(self, need: Requirement, segment: Segment, cwd: str, given: Mapping[str, str]) -> list[str]:
-        """Why a precondition does not hold in an environment with these variables of the user."""
+    async def _problems(
+        self, need: Requirement, segment: Segment, cwd: str, given: Mapping[str, str], *, clean: bool
+    ) -> list[str]:
+        """Why a precondition does not hold, where the user has these variables."""
         if need.name == PLAIN_NAMES.name:
             return await asyncio.to_thread(odd_names, segment, cwd, self._services.home)
         if need.name in BY_ENVIRONMENT:
-            wrong = [name for name in BY_ENVIRONMENT[need.name] if name in given]
+            wrong = [name for name in BY_ENVIRONMENT[need.name] if name in given and not clean]
             return [f"{name} is set, and the line does more than read" for name in wrong]
-        return [] if need.name == BY_DECISION or need.of_git else [need.check]
+        if need.name in BY_CLEAN_ENVIRONMENT and not clean:
+            return [f"{BY_CLEAN_ENVIRONMENT[need.name]}, since the line does more than read"]
+        if need.name == MODULES:
+            return await asyncio.to_thread(module_problems, segment, cwd)
+        known = need.name == BY_DECISION or need.of_git or need.name in BY_CLEAN_ENVIRONMENT
+        return [] if known else [need.check]
 
     def _own_programs(self, segment: Segment, given: Mapping[str, str], *, clean: bool) -> list[str]:
         """Names a program that the search path finds in the project, unless the user works in the home folder."""
@@ -105,13 +119,41 @@ class Preconditions:
         relative = [] if clean or not segment.argv else [each for each in path.split(":") if not each.startswith("/")]
         return [f"PATH has the relative folder {relative[0]!r}, and the line does more than read"] if relative else []
 
-    async def _repository(self, folder: str | None, needs: tuple[Requirement, ...], *, strict: bool) -> list[str]:
+    async def _repository(
+        self, folder: str | None, here: str, needs: tuple[Requirement, ...], *, strict: bool
+    ) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
         given, roots = with_hook_exports(self._services.env), self._services.working_dirs()
         wanted = dict.fromkeys((*needs, *FOR_CHECKS))
         env = {**clean_environment(given, wanted, project_folders(roots, self._services.home)), "LC_ALL": "C"}
-        return await RepositoryCheck(roots, env, needs, strict=strict).problems(folder)
+        return await RepositoryCheck(roots, env, needs, strict=strict).problems(folder, here)
+
+
+def folders(segment: Segment, cwd: str) -> dict[str | None, None]:
+    """The folders that a command may run in; None = it is not known which."""
+    found = (None if folder is None else plain_folder(os.path.join(cwd, folder)) for folder in segment.cwds)  # noqa: PTH118
+    return dict.fromkeys(found)
+
+
+def plain_folder(path: str) -> str | None:
+    """The path without `..`; None if one stands behind a link: `cd` takes it from the path, git -C from the link."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part != "..":
+            parts.append(part)
+        elif os.path.islink("/".join(parts)):  # noqa: PTH114
+            return None
+        else:
+            del parts[-1:]
+    return "/".join(parts) or "/"
+
+
+def module_problems(segment: Segment, cwd: str) -> list[str]:
+    """Why Python may run a file of the folders that it may start in."""
+    places = folders(segment, cwd)
+    found = ["its folder is not known" if folder is None else module_problem(folder) for folder in places]
+    return [problem for problem in found if problem]
 
 
 def reading(analysis: Analysis) -> list[tuple[int, Segment]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +14,7 @@ from handrail.builtin.bash.environment import (
     user_environment,
     with_hook_exports,
 )
+from handrail.builtin.bash.left_out import search_functions
 from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, WrappedCommand
@@ -72,13 +73,24 @@ class Shell:
         return UNCONFINED if box is None else await box.standing(programs(self.analyse(text)), wants_out=wants_out)
 
     async def prepare(
-        self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, inside: bool
+        self,
+        text: str,
+        cwd: str,
+        seconds: float | None,
+        *,
+        report: int | None = None,
+        inside: bool,
+        left_out: Iterable[str] = (),
     ) -> PreparedCommand:
-        """Prepare the command line; the shell writes its last working folder to the descriptor `report`."""
+        """
+        Prepare the command line; the shell writes its last working folder to the descriptor `report`.
+
+        Searches leave out files of the names `left_out`.
+        """
         if not self.program:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
         analysis = self.analyse(text)
-        env = self._environment(analysis, with_hook_exports(self._services.env))
+        env = self._environment(analysis, with_hook_exports(self._services.env)) | search_functions(left_out)
         fds = () if report is None else (report,)
         command = ProcessSpec(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
         return await wrap_in_sandbox(command, self._services.sandbox if inside else None)

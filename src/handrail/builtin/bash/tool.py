@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from handrail.builtin.bash.background import start_background
 from handrail.builtin.bash.destructive import is_destructive
 from handrail.builtin.bash.exit_codes import exit_code_meaning
+from handrail.builtin.bash.left_out import left_out_notice
 from handrail.builtin.bash.permission import check_command, confirm_standing
 from handrail.builtin.bash.preconditions import Preconditions
 from handrail.builtin.bash.result import SILENT, FinishedCommand, command_output, first_line
@@ -115,6 +116,7 @@ class Bash(Tool[BashInput]):
         analysis = self._shell.analyse(args.command)
         standing = await confirm_standing(self._shell, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
         cwd = self._shell.start_folder(ctx.cwd)
+        left_out = ctx.decision.left_out if ctx.decision else ()
         seen = glance(analysis, cwd)
         seconds = self.seconds(args)
         kept = OutputCapture(self._services.state / "output")
@@ -126,6 +128,7 @@ class Bash(Tool[BashInput]):
                 seconds,
                 report=report.fd if report else None,
                 inside=standing.where is Where.INSIDE,
+                left_out=[name for name, _ in left_out],
             )
             end = await self._run(prepared, kept, ctx)
             change, notices = self._folder_change(ctx.cwd, cwd, report.read() if report else "")
@@ -138,6 +141,8 @@ class Bash(Tool[BashInput]):
             kept.close()
             if report:
                 report.close()
+        if left_out:
+            notices.append(left_out_notice(path.removeprefix(f"{cwd}/") for _, path in left_out))
         if standing.reason and not args.dangerouslyDisableSandbox:
             notices.append(standing.reason)
         box = self._services.sandbox if prepared.sandboxed else None

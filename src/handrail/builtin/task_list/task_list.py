@@ -7,6 +7,7 @@ from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.builtin.task_list import store
 from handrail.builtin.task_list.cards import task_card
 from handrail.builtin.task_list.items import TaskItem, TaskItems
+from handrail.builtin.task_list.task_text import task_line
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
@@ -32,19 +33,10 @@ class TaskList(ReadOnlyTool[TaskListInput]):
     async def call(self, args: TaskListInput, ctx: ToolContext) -> Output:
         items = self._list.read()
         return Output(
-            text="\n".join(_line(items, item) for item in items.by_id.values()) or "There are no tasks.",
+            text="\n".join(task_line(items, item) for item in items.by_id.values()) or "There are no tasks.",
             data={"tasks": [_item_data(items, item) for item in items.by_id.values()]},
             card=task_card("Tasks", items),
         )
-
-
-def _line(items: TaskItems, item: TaskItem) -> str:
-    notes = [item.status]
-    if item.owner:
-        notes.append(f"owner {item.owner}")
-    if blockers := items.open_blockers(item):
-        notes.append(f"blocked by {', '.join(blockers)}")
-    return f"{item.id}. {item.subject} ({', '.join(notes)})"
 
 
 def _item_data(items: TaskItems, item: TaskItem) -> dict[str, Any]:

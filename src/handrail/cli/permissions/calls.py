@@ -28,7 +28,7 @@ from handrail.tools.tool import WARNINGS, McpInfo, Tool
 from handrail.tools.wording import did_you_mean
 
 NOTHING_RECORDED: Json = {}
-LATER = frozenset(("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "LSP", "Skill", "WebSearch"))
+LATER = frozenset(("LSP", "WebSearch"))
 """Tools that rules may name although no session has them yet."""
 
 
@@ -107,7 +107,7 @@ class KnownTools:
     def read_call(self, tool: str, text: str | None) -> ToolUse:
         """A call from `TOOL JSON`, or from the form of a rule, `Bash(git push)`; HandrailError if it is neither."""
         if text is not None:
-            return ToolUse("call-1", tool, _read_json(text))
+            return ToolUse("call-1", self.get(tool).name, _read_json(text))
         name, bracket, rest = tool.partition("(")
         if not bracket:
             return ToolUse("call-1", tool, {})

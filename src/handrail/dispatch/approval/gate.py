@@ -202,6 +202,7 @@ class PolicyGate:
             version=again.version,
             updated_input=changed,
             places=decision.places if changed is None else again.places,
+            left_out=again.left_out,
         )
         return Resolution(allowed, who, answer.updated_permissions, problems)
 

@@ -12,7 +12,7 @@ from typing import assert_never
 from handrail.conversation.blocks import Text, ToolReference, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.loop.compaction.stubs import DEFAULT_POLICY, CompactionPolicy, estimate, stub_old_results
-from handrail.loop.prompt import AGENTS, CONTEXT, NEAR_MEMORY
+from handrail.loop.prompt import AGENTS, CONTEXT, NEAR_MEMORY, SKILL, SKILLS, STYLE
 from handrail.records import record
 
 SUMMARY = "summary"
@@ -20,7 +20,11 @@ TOOLS = "tools"
 AUTHOR = "compaction"
 RELOAD_ID = "compaction-tools"
 KEPT_KINDS = frozenset({CONTEXT, NEAR_MEMORY, AGENTS})
-OWN_KINDS = KEPT_KINDS | {SUMMARY, TOOLS}
+LATEST_KINDS = frozenset({SKILLS, STYLE})
+"""Of these the latest is kept, as of each loaded skill."""
+OWN_KINDS = KEPT_KINDS | LATEST_KINDS | {SUMMARY, TOOLS}
+MAX_SKILL, MAX_SKILLS = 20_000, 100_000
+"""The most characters of one loaded skill, and of all of them, that stay after a summary."""
 
 MAX_SUMMARY = 40_000
 MAX_PROMPT = 4_000
@@ -93,14 +97,45 @@ def replace_with_summary(parts: HistorySplit, summary: str) -> tuple[Message, ..
     text = summary.strip()[:MAX_SUMMARY]
     if not text:
         return None
-    context = tuple(
-        dict.fromkeys(each for each in parts.older if isinstance(each, Attachment) and each.kind in KEPT_KINDS)
+    context = (
+        *dict.fromkeys(each for each in parts.older if isinstance(each, Attachment) and each.kind in KEPT_KINDS),
+        *_latest(parts),
     )
     tools = tuple(dict.fromkeys(_references(parts.older)))
     note = SystemNote(f"{sum(map(_is_new, parts.older))} messages were replaced by a summary.")
     words = Attachment(SUMMARY, (Text(_summary_text(text, parts)),))
     after = (note, *context, *(_reload_tools(tools) if tools else ()), words, *parts.newer)
     return after if estimate(after) < estimate((*parts.older, *parts.newer)) else None
+
+
+def _latest(parts: HistorySplit) -> tuple[Attachment, ...]:
+    """What is kept once for each kind, as it was said last; the newest turns may have it already."""
+    said = [each for each in parts.older if isinstance(each, Attachment)]
+    found = {each.kind: each for each in said if each.kind in LATEST_KINDS or each.kind.startswith(SKILL)}
+    for each in parts.newer:
+        if isinstance(each, Attachment):
+            found.pop(each.kind, None)
+    room = MAX_SKILLS
+    kept: dict[str, Attachment] = {}
+    for each in reversed(said):  # those used last have the first claim
+        if each.kind in kept or found.get(each.kind) != each:
+            continue
+        short = _shorten(each) if each.kind.startswith(SKILL) else each
+        size = sum(len(block.text) for block in short.content if isinstance(block, Text))
+        if not each.kind.startswith(SKILL):
+            kept[each.kind] = each
+        elif size <= room:
+            room -= size
+            kept[each.kind] = short
+    return tuple(kept[kind] for kind in found if kind in kept)
+
+
+def _shorten(skill: Attachment) -> Attachment:
+    text = "\n".join(block.text for block in skill.content if isinstance(block, Text))
+    if len(text) <= MAX_SKILL:
+        return skill
+    name = skill.kind.removeprefix(SKILL)
+    return Attachment(skill.kind, (Text(f"{text[:MAX_SKILL]}\n[cut here: load the skill {name} again for the rest]"),))
 
 
 def _starts(messages: Sequence[Message]) -> Iterator[int]:
@@ -121,7 +156,7 @@ def _is_new(message: Message) -> bool:
         case SystemNote():
             return False
         case Attachment():
-            return message.kind not in OWN_KINDS
+            return message.kind not in OWN_KINDS and not message.kind.startswith(SKILL)
         case AssistantMessage():
             return message.model != AUTHOR
         case UserMessage():

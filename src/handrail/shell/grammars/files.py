@@ -5,7 +5,7 @@ import re
 from handrail.errors import UnclearError
 from handrail.shell.grammars.scan import OptionSpec, scan
 from handrail.shell.listing import PLACE, SEARCHES, Narrowing, fill, only_files
-from handrail.shell.model import Does, Effect, Piece, PieceKind, Word, literal_word
+from handrail.shell.model import FREE_TARGETS, Does, Effect, Piece, PieceKind, Word, literal_word
 
 # Expressions of find (GNU findutils 4.9, find(1); FreeBSD and macOS find(1)): options, starting points, then a closed
 # list of tests and actions. A find that does not know one of them stops before it does anything.
@@ -217,6 +217,25 @@ def bat_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
         else Effect(Does.READS, word, "reads this")
         for word in words
     )
+
+
+# Operands of tee: files that its input is written to.
+
+
+def copies_of_input(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    written = (word for word in words if word.literal not in FREE_TARGETS)
+    return tuple(Effect(Does.WRITES, word, "writes its input to files") for word in written)
+
+
+# Operands of less and more: files, and commands behind a plus, which are left out. Less matches patterns itself.
+
+WILD = re.compile(r"[*?\[\]{}]")
+
+
+def paged_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    if any(word.literal is None or word.literal.startswith("+") or WILD.search(word.literal) for word in words):
+        raise UnclearError("a word that may be a command or a pattern for the pager")
+    return tuple(Effect(Does.READS, word, "shows this file") for word in words)
 
 
 # Operands that are files or addresses (xmllint): an address is fetched, a file is read.

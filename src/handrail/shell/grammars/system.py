@@ -22,7 +22,7 @@ NAMES = re.compile(r"[A-Za-z0-9_.,-]+")
 NUMBERED = frozenset(("-p", "--pid", "--ppid", "-q", "p"))
 NAMED = frozenset(("-C", "-u", "-U", "-t", "-g", "-G", "-s", "--user", "--User", "--group", "--tty", "--sid"))
 LONG = re.compile(
-    r"--(no-headers?|headers?|forest|deselect|cumulative|info|version|help)|--sort=[a-z_,+-]+|--(width|cols|columns|rows|"
+    r"--(no-headers?|headers?|forest|deselect|cumulative|info|version|help)|--sort=[a-z_,+%-]+|--(width|cols|columns|rows|"
     r"lines)=[0-9]+|--format=(?!.*env)[a-z_%,=:0-9 ]+|--p?pid=[0-9,]+"
 )
 
@@ -82,7 +82,7 @@ def lsof(words: tuple[Word, ...]) -> tuple[Effect, ...]:
             if word.may_be_option or word.prefix.startswith("+"):
                 raise UnclearError(f"{word} could become an option", word.start, word.end, "lsof")
             effects.append(Effect(Does.LOOKS, word, "lists who has this open"))
-        elif text in FOLDERS and left and left[0].single:
+        elif text in FOLDERS and left and left[0].single and ":" not in str(left[0]):
             effects.append(Effect(Does.LOOKS, left.pop(0), "lists who has files in it open"))
         else:
             option(text, left)
@@ -183,3 +183,22 @@ def version_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     if len(words) != 1 or words[0].literal not in VERSIONS:
         raise UnclearError("is read-only only with one word that asks for its version")
     return ()
+
+
+# Words of `openssl x509` (OpenSSL 3.0, openssl-x509(1)) that only show a certificate. With a colon it is an address.
+
+CERTIFICATE_PARTS = frozenset(
+    "-noout -text -subject -issuer -dates -startdate -enddate -serial -fingerprint -sha256 -sha1 -pubkey -email "
+    "-ext subjectAltName".split()
+)
+
+
+def certificate(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    left, effects = list(words), list[Effect]()
+    while left:
+        word = left.pop(0)
+        if word.literal == "-in" and left and left[0].single and ":" not in str(left[0]):
+            effects.append(Effect(Does.READS, left.pop(0), "shows this certificate"))
+        elif word.literal not in CERTIFICATE_PARTS:
+            raise UnclearError(f"{word} of openssl x509 is not read", word.start, word.end)
+    return tuple(effects)

@@ -104,9 +104,7 @@ COMMANDS: dict[str, Command] = {
         values={"-d --date -t": TEXT, "-r --reference": LOOK},
         rest=WRITE,
     ),
-    "tee": Command(
-        effect={WRITE: "writes its input to files"}, flags="-a --append -i --ignore-interrupts -p", rest=WRITE
-    ),
+    "tee": Command(flags="-a --append -i --ignore-interrupts -p", expression="files.copies_of_input"),
     "truncate": Command(
         effect={WRITE: "changes the size of files"},
         flags="-c --no-create -o --io-blocks",

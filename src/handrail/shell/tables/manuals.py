@@ -13,6 +13,7 @@ SOURCES = {
 }
 
 PAGER = Requirement("man-pager", "output is not a terminal, or MANPAGER and PAGER name a plain pager")
+PLAIN_PAGER = Requirement("plain-pager", "no variable names an input filter or key bindings for the pager")
 # Where pages are searched, and how they are made into text, is left as it is.
 ELSEWHERE = {"-C --config-file -M --manpath -m --systems -L --locale -E --encoding": NAMES}
 
@@ -53,5 +54,11 @@ COMMANDS: dict[str, Command] = {
         rest=TEXT,
     ),
     "mandb": Command(effect={STATE: "writes the index of pages"}, plain=True, rest=LOOK),
-    "less more most pg": always(PROGRAM, "a pager starts shells, editors and input filters"),
+    # Where the output is no terminal they print the files and stop; LESSSECURE keeps input filters away.
+    "less more": Command(
+        flags="-e -E -f -F -i -I -m -M -n -N -q -Q -r -R -s -S -u -X -l -p --help --version -V",
+        expression="files.paged_files",
+        requires=(PLAIN_PAGER,),
+    ),
+    "most pg": always(PROGRAM, "a pager starts shells, editors and input filters"),
 }

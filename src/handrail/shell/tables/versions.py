@@ -6,9 +6,11 @@ before it answers (pytest, mvn, gradle), what starts a server (bazel), and ansib
 ./ansible.cfg.
 """
 
-from handrail.shell.tables.format import Command, version
+from handrail.shell.model import Requirement
+from handrail.shell.tables.format import READ, TEXT, WRITE, Command, version
 
-PYTHONS = " ".join(("python python2 python3", *(f"python3.{minor}" for minor in range(8, 16)), "pypy3"))
+PYTHON_3 = " ".join(("python3", *(f"python3.{minor}" for minor in range(8, 16))))
+PYTHONS = f"python python2 pypy3 {PYTHON_3}"
 
 SOURCES = {
     "CPython 3.13": PYTHONS,
@@ -23,9 +25,24 @@ SOURCES = {
     "the manual page or --help of each": "*",
 }
 
+ONE_VERSION = Command(plain=True, expression="system.version_words")
+OWN_MODULES = Requirement("python-modules", "no file in the folder takes the place of a module of Python")
+JSON_TOOL = Command(
+    flags="--sort-keys --no-ensure-ascii --json-lines --tab --no-indent --compact -h --help",
+    values={"--indent": TEXT},
+    operands=(READ, WRITE),
+)
+PYTHON = version("-V --version -h --help")
+WITH_MODULES = Command(
+    plain=True,
+    subcommands={
+        "*": PYTHON,
+        "-m": Command(plain=True, subcommands={"json.tool": JSON_TOOL}, requires=(OWN_MODULES,)),
+    },
+)
+
 # Each of the options makes the programs behind it print and stop. Not make -n, which runs $(shell ...).
 PRINTS_AND_STOPS = {
-    "-V --version -h --help": PYTHONS,
     "-v --version -h --help": "node nodejs ruby php make gmake",
     "-v --version -h": "perl",
     "-v --version": "bun redis-cli",
@@ -40,9 +57,14 @@ PRINTS_AND_STOPS = {
 }
 
 COMMANDS: dict[str, Command] = {
+    PYTHON_3: WITH_MODULES,
+    "python python2 pypy3": PYTHON,
     **{name: version(options) for options, names in PRINTS_AND_STOPS.items() for name in names.split()},
-    "gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml": Command(
-        plain=True, expression="system.version_words"
+    "gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml": ONE_VERSION,
+    "openssl": Command(
+        subcommands={
+            "version": Command(flags="-a -v -b -o -f -p -d -e -m -r -c"),
+            "x509": Command(plain=True, expression="system.certificate"),
+        }
     ),
-    "openssl": Command(subcommands={"version": Command(flags="-a -v -b -o -f -p -d -e -m -r -c")}),
 }

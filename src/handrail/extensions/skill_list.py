@@ -1,0 +1,64 @@
+"""What the model is told of the skills: names and descriptions within a budget, and the text of one it loads."""
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+
+from handrail.conversation.context import SKILL_LIST
+from handrail.extensions.commands import CommandFile
+
+BUDGET = 8_000
+"""The most bytes of the list in a conversation."""
+MAX_DESCRIPTION = 1_536
+SHORTEST = 20
+
+
+def skill_list(skills: Iterable[CommandFile], budget: int = BUDGET) -> str:
+    """The list for the model; empty if there is none. Descriptions are cut where all of them would be too long."""
+    offered = sorted((each for each in skills if each.is_for_model), key=attrgetter("name"))
+    if not offered:
+        return ""
+    head = f"{SKILL_LIST}(load one with the Skill tool when it fits the task):\n"
+    room = budget - len(head.encode())
+    about = [_about(each) for each in offered]
+    lines = _lines(offered, about, _longest(offered, about, room))
+    return head + "\n".join(_fitting(lines, room))
+
+
+def skill_text(skill: CommandFile, filled: str) -> str:
+    """A skill's text as the model gets it."""
+    return f"Base directory for this skill: {skill.folder}\n\n{filled}"
+
+
+def _about(skill: CommandFile) -> str:
+    return (f"{skill.description} - {skill.when}" if skill.when else skill.description)[:MAX_DESCRIPTION]
+
+
+def _longest(skills: Sequence[CommandFile], about: Sequence[str], room: int) -> int:
+    """How long a description may be so that all of them fit; 0 = only names do."""
+    names = sum(len(each.name.encode()) + len("- : \n") for each in skills)
+    sizes = [(len(text.encode()), len(text)) for text in about]
+    longest = MAX_DESCRIPTION
+    # a character that is cut off may have any of four sizes, so that a text with long ones counts as all long
+    while longest and names + sum(min(size, longest if size == count else 4 * longest) for size, count in sizes) > room:
+        longest = longest * 3 // 4 if longest > SHORTEST else 0
+    return longest
+
+
+def _lines(skills: Sequence[CommandFile], about: Sequence[str], longest: int) -> list[str]:
+    if not longest:
+        return [f"- {each.name}" for each in skills]
+    texts = (text if len(text) <= longest else f"{text[: longest - 3]}..." for text in about)
+    return [f"- {each.name}: {text}" for each, text in zip(skills, texts, strict=True)]
+
+
+def _fitting(lines: list[str], room: int) -> list[str]:
+    """The lines that fit, and how many do not."""
+    if sum(len(line.encode()) + 1 for line in lines) <= room:
+        return lines
+    note = "- and {} more, which are not listed: the user may name them"
+    left = room - len(note.encode()) - 8
+    for number, line in enumerate(lines):
+        left -= len(line.encode()) + 1
+        if left < 0:
+            return [*lines[:number], note.format(len(lines) - number)]
+    return lines

@@ -1,0 +1,179 @@
+"""
+The skills of a session as its conversations see them: a list of what there is, told again when it changes.
+
+Files are looked at when a prompt begins. What changed since is told behind what was said, so that nothing of the cached
+prefix moves.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.builtin.services import ToolServices
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import Attachment
+from handrail.extensions.places import SKILL_FAMILIES, ConfigFolder, config_folders
+from handrail.hooks.texts import reminder
+from handrail.lazy import lazy
+from handrail.loop.memory import matches
+from handrail.loop.prompt import SKILLS
+from handrail.session.session_settings import SessionSettings
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.outcome import Outcome
+
+if TYPE_CHECKING:
+    from handrail.builtin.task_list import task_text as task_texts
+    from handrail.extensions import commands as command_files
+    from handrail.extensions import skill_list
+    from handrail.extensions import skills as skill_files
+    from handrail.extensions.commands import CommandFile
+    from handrail.session.skill_use import SkillLoader
+    from handrail.tools.skills import LoadedSkill
+else:
+    task_texts = lazy("handrail.builtin.task_list.task_text")
+    command_files = lazy("handrail.extensions.commands")
+    skill_files = lazy("handrail.extensions.skills")  # many people have none
+    skill_list = lazy("handrail.extensions.skill_list")
+
+TASK_LIST, PLAN = "task-list", "plan"
+MAX_PLAN = 40_000
+
+
+class SessionSkills:
+    """The commands and skills that hold in the folder of a session, as they were when a prompt last began."""
+
+    def __init__(self, cwd: Path, settings: SessionSettings) -> None:
+        self._cwd = cwd
+        self._settings = settings
+        self._skills: Mapping[str, CommandFile] | None = None
+        self._problems: tuple[str, ...] = ()
+        self._has_begun = False
+        self.make_loader: Callable[[], SkillLoader]
+        """Makes what loads skills, once the session is open."""
+
+    @cached_property
+    def loader(self) -> "SkillLoader":
+        """What loads the skills of this session."""
+        return self.make_loader()
+
+    def refuse(self, name: str, call: str) -> str:
+        """Why the call with this id cannot have this skill; empty if it can."""
+        return self.loader.refuse(name, call)
+
+    def question(self, name: str, call: str) -> str:
+        """What a person should know before the skill is loaded; empty = there is nothing to ask."""
+        return self.loader.question(name, call)
+
+    async def load(self, name: str, words: str, ctx: ToolContext) -> "LoadedSkill":
+        """Load a skill into the conversation of a call."""
+        return await self.loader.load(name, words, ctx)
+
+    def end_turn(self) -> None:
+        """Take back what skills were lent for the turn that is over."""
+        if "loader" in self.__dict__:  # it was needed
+            self.loader.end_turn()
+
+    def begin_prompt(self) -> None:
+        """Look at the files again when they are next needed; what was found at the start serves the first prompt."""
+        if self._has_begun:
+            self._skills = None
+        self._has_begun = True
+
+    @property
+    def skills(self) -> "Mapping[str, CommandFile]":
+        """The skills by name, without their texts."""
+        return self._look() if self._skills is None else self._skills
+
+    def _look(self) -> "Mapping[str, CommandFile]":
+        folders = skill_folders(self._cwd, self._settings)
+        if folders:
+            found = skill_files.find_skills(folders, skill_files.head_cache(self._settings.places.state))
+            self._skills, self._problems = found.by_name, found.problems
+        else:
+            self._skills, self._problems = {}, ()
+        return self._skills
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What a person should know about the skills."""
+        if self._skills is None:
+            self._look()
+        return self._problems
+
+    def all(self) -> "dict[str, CommandFile]":
+        """Commands and skills by name; a skill goes before a command."""
+        settings = self._settings
+        folders = config_folders(self._cwd, settings.loaded.env, settings.flags.instruction_sources)
+        return {**command_files.find_commands(folders).by_name, **self.skills}
+
+    def has_any(self) -> bool:
+        """Whether there is a skill that the model may load."""
+        return any(skill.is_for_model for skill in self.skills.values())
+
+
+def skill_folders(cwd: Path, settings: SessionSettings) -> list[ConfigFolder]:
+    """The folders that have skills: the project's, the nearest first, the user's and the policy's."""
+    env, sources = settings.loaded.env, settings.flags.instruction_sources
+    policy = [ConfigFolder(folder, "policy", str(folder)) for folder in settings.places.policy]
+    found = (*config_folders(cwd, env, sources, SKILL_FAMILIES), *policy)
+    return [folder for folder in found if (folder.path / "skills").is_dir()]
+
+
+class SkillNotes:
+    """What one conversation knows of the skills."""
+
+    def __init__(self, skills: SessionSkills, has_tool: Callable[[], bool]) -> None:
+        self._skills = skills
+        self._has_tool = has_tool
+        self._listed = ""
+        self._touched: list[Path] = []
+
+    def attachments(self, outcomes: Sequence[Outcome], run: RunContext) -> Iterable[Attachment]:
+        """The list of skills, if the conversation does not have it yet or it has changed."""
+        if not outcomes and not self._listed:
+            self._listed = last_list(run.history)
+        if not self._skills.skills or not self._has_tool():
+            return
+        if any(skill.paths for skill in self._skills.skills.values()):
+            done = (each for each in outcomes if not each.result.is_error)
+            self._touched += (run.cwd / path for each in done for path in each.access.files)
+        offered = [each for each in self._skills.skills.values() if self._is_offered(each, run.cwd)]
+        text = skill_list.skill_list(offered)
+        if text and text != self._listed:
+            self._listed = text
+            yield Attachment(SKILLS, (Text(reminder(text)),))
+
+    def _is_offered(self, skill: "CommandFile", cwd: Path) -> bool:
+        """Whether a skill is about no file in particular, or about one that was used."""
+        if not skill.paths:
+            return True
+        base = Path(skill.folder).parents[2] if skill.source == "project" else cwd
+        return any(
+            path.is_relative_to(base) and any(matches(glob, path.relative_to(base)) for glob in skill.paths)
+            for path in self._touched
+        )
+
+
+def last_list(history: Sequence[Any]) -> str:
+    """The list that a conversation was told last, for one that is taken up again."""
+    for message in reversed(history):
+        if isinstance(message, Attachment) and message.kind == SKILLS:
+            text = message.content[0].text if isinstance(message.content[0], Text) else ""
+            return text.removeprefix("<system-reminder>\n").removesuffix("\n</system-reminder>")
+    return ""
+
+
+def lost_attachments(services: Callable[[], ToolServices], run: RunContext) -> Iterable[Attachment]:
+    """What a summary may have lost and the session still knows: the task list, as its tool shows it, and the plan."""
+    if (services().state / "todo").is_dir() and (text := task_texts.task_text(services(), run.agent.id)):
+        yield Attachment(TASK_LIST, (Text(reminder(f"The task list as it is now:\n{text}")),))
+    if run.agent.is_main and (plan := _plan_text(services().plan_file)):
+        yield Attachment(PLAN, (Text(reminder(f"The plan in {services().plan_file}:\n{plan}")),))
+
+
+def _plan_text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")[:MAX_PLAN] if file.is_file() else ""
+    except OSError:
+        return ""
