@@ -117,7 +117,7 @@ def test_a_server_of_the_project_is_written_for_all_and_approved_by_who_adds_it(
         (("call", "db", "query", "[]"), "must be a JSON object"),
         (("call", "db", "query", "{}"), "sql"),
         (("login", "db"), "knows no sign-in"),
-        (("test", "http://127.0.0.1:1/mcp"), "failed"),
+        (("test", "http://127.0.0.1:1/mcp"), "failed. The MCP server"),
     ],
 )
 def test_what_cannot_be_done_is_said_with_the_next_step(

@@ -58,7 +58,8 @@ class Target:
             async with connected(self.config, parts) as server:
                 yield server
         except McpError as error:
-            raise HandrailError(f"the MCP server {self.name!r}: {error}") from error
+            is_named = str(error).startswith("The MCP server ")
+            raise HandrailError(str(error) if is_named else f"the MCP server {self.name!r}: {error}") from error
 
     def accepted(self, tools: Sequence[RemoteTool]) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
         """The tools that may be used, and why the others may not."""
