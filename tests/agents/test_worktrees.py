@@ -151,7 +151,13 @@ def test_an_outer_worktree_stays_as_long_as_one_inside_it_is_kept(tmp_path: Path
     assert Path(inner.path, "a.txt").read_text() == "inner\n"
 
 
-@pytest.mark.parametrize("what", ["no repository", "no commit", "filters", "a link in place of the folder"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        *("no repository", "no commit", "filters", "filters of a worktree", "objects that a program brings"),
+        *("files elsewhere", "a link that leads out", "a link in place of the folder"),
+    ],
+)
 def test_isolation_that_cannot_be_given_is_an_error(tmp_path: Path, what: str) -> None:
     folder = tmp_path / "r"
     folder.mkdir()
@@ -163,6 +169,28 @@ def test_isolation_that_cannot_be_given_is_an_error(tmp_path: Path, what: str) -
         case "filters":
             folder = new_repository(tmp_path / "f")
             git(folder, "config", "filter.x.smudge", f"touch {tmp_path}/ran")
+        case "filters of a worktree":
+            folder = new_repository(tmp_path / "w")
+            (folder / ".git" / "info" / "attributes").write_text("* filter=x\n")
+            git(folder, "config", "extensions.worktreeConfig", "true")
+            git(folder, "config", "--worktree", "filter.x.smudge", f"touch {tmp_path}/ran; cat")
+        case "objects that a program brings":
+            folder = new_repository(tmp_path / "p")
+            blob = git(folder, "rev-parse", "HEAD:a.txt").strip()
+            (folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+            with (folder / ".git" / "config").open("a") as file:
+                file.write(
+                    f'[core]\nrepositoryformatversion = 1\n[extensions]\npartialClone = o\n[remote "o"]\n'
+                    f"promisor = true\nurl = {folder}\nuploadpack = touch {tmp_path}/ran;\n"
+                    f'[protocol "file"]\nallow = always\n'
+                )
+        case "files elsewhere":
+            folder = new_repository(tmp_path / "e")
+            git(folder, "config", "core.worktree", str(new_repository(tmp_path / "elsewhere")))
+        case "a link that leads out":
+            folder = new_repository(tmp_path / "o")
+            (folder / ".handrail" / "worktrees").mkdir(parents=True)
+            (folder / ".handrail" / "worktrees" / ".gitignore").symlink_to(tmp_path / "ran")
         case _:
             folder = new_repository(tmp_path / "l")
             (folder / ".handrail").symlink_to(tmp_path)
