@@ -237,3 +237,23 @@ async def test_an_agent_without_its_worktree_does_not_work_at_all(tmp_path: Path
             await agent.ask("go")
     assert "this folder is in no git repository" in model.texts("go")
     assert model.requests("never") == []
+
+
+@pytest.mark.anyio
+async def test_files_that_rules_deny_are_not_in_the_patch_for_an_agent(tmp_path: Path) -> None:
+    folder = new_repository(tmp_path / "work")
+    (folder / "a.txt").write_text("changed\n")
+    (folder / "keys [1].txt").write_text("s3cret\n")
+    (folder / "sub" / "b.txt").rename(folder / "sub" / "key.txt")
+    answers: dict[str, Any] = {
+        "go": [[delegate(1, "agent 1", isolation="worktree")], [say("Done.")]],
+        "agent 1": [[use("w", "Write", file_path="new.txt", content="x")], [say("Written.")]],
+    }
+    rules = {"permissions": {"deny": ["Read(./keys*)", "Read(./sub/key.txt)"]}}
+    with anyio.fail_after(60):
+        async with open_agent(tmp_path, AgentsModel(answers, contains=True), rules) as agent:
+            assert (await agent.ask("go")).text == "Done."
+    (patch,) = (tmp_path / "state").rglob("*.patch")
+    text = patch.read_text()
+    assert "+changed" in text
+    assert "s3cret" not in text and "key" not in text

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from handrail.errors import ToolError
@@ -68,9 +68,18 @@ class Worktree:
         return f"{text}\nYour caller has changes that are not committed. If you need them: git apply {self.patch}"
 
 
-def add_worktree(cwd: Path, project: Path, name: str, state: Path, env: Mapping[str, str]) -> Worktree:
+def add_worktree(
+    cwd: Path,
+    project: Path,
+    name: str,
+    state: Path,
+    env: Mapping[str, str],
+    is_hidden: Callable[[str], bool] = lambda _path: False,
+) -> Worktree:
     """
     Make a worktree from the HEAD of the repository around `cwd`, below the project's folder if that is inside it.
+
+    The files that `is_hidden` names, which no agent may read, are left out of the patch.
 
     Raises:
         ToolError: there is no repository, no commit, or git refuses.
@@ -87,7 +96,7 @@ def add_worktree(cwd: Path, project: Path, name: str, state: Path, env: Mapping[
     real = Path(os.path.realpath(project))
     home = real if real.is_relative_to(top) else top
     path = _make_home(home) / name
-    patch = _save_patch(git, top, base, state / "worktrees" / f"{name}.patch")
+    patch = _save_patch(git, top, base, state / "worktrees" / f"{name}.patch", is_hidden)
     branch = f"worktree-{name}"
     git.text(top, "worktree", "add", "--quiet", "-b", branch, str(path), base, problem="git made no worktree")
     below = Path(os.path.realpath(cwd)).relative_to(top)
@@ -217,7 +226,7 @@ def _tidy(home: Path) -> None:
         home.parent.rmdir()
 
 
-def _save_patch(git: Git, top: Path, base: str, file: Path) -> Path | None:
+def _save_patch(git: Git, top: Path, base: str, file: Path, is_hidden: Callable[[str], bool]) -> Path | None:
     """What is not committed, as a patch in a file; None = nothing. Index and objects are copies."""
     index = top / git.text(top, "rev-parse", "--git-path", "index")
     objects = top / git.text(top, "rev-parse", "--git-path", "objects")
@@ -236,9 +245,12 @@ def _save_patch(git: Git, top: Path, base: str, file: Path) -> Path | None:
         exclude = (".", ":(exclude,top).handrail")
         which = "--all" if size <= MAX_UNTRACKED else "--update"
         added = git.run(top, "add", which, "--", *exclude, env=env)
-        how = ("--cached", "--binary", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-        changes = git.run(top, "diff", *how, base, env=env)
-        if added.returncode or changes.returncode:
+        how = ("--cached", "--binary", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
+        named = git.run(top, "diff", *how, "--name-only", "-z", base, env=env)
+        names = [each for each in os.fsdecode(named.stdout).split("\0") if each]
+        hidden = [f":(exclude,top,literal){each}" for each in names if is_hidden(os.path.realpath(top / each))]
+        changes = git.run(top, "diff", *how, base, "--", ".", *hidden, env=env)
+        if named.returncode or added.returncode or changes.returncode:
             said = (added.stderr + changes.stderr).decode("utf-8", "replace").strip()
             raise cannot_isolate(f"what is not committed cannot be read ({said[-200:]})")
         if not changes.stdout:
