@@ -182,6 +182,25 @@ def test_the_servers_of_a_folder_above_are_found_below_it_and_need_its_trust(
     assert mcp("call", "db", "query", '{"sql": ""}')[0] == 0
 
 
+def test_a_projects_file_that_links_to_the_users_own_is_not_written(project: Path, mcp: Run) -> None:
+    own = project.parent / "home" / ".claude.json"
+    own.write_text(json.dumps({"mcpServers": {"mine": entry(project)}}))
+    before = own.read_text()
+    (project / ".mcp.json").symlink_to(own)
+    for arguments in (("add-json", "db", json.dumps(entry(project))), ("remove", "mine")):
+        code, _, errors = mcp(*arguments, "--scope", "project")
+        assert code != 0
+        assert "outside the project" in errors
+    assert own.read_text() == before
+
+    inside = project / "servers.json"
+    inside.write_text("{}")
+    (project / ".mcp.json").unlink()
+    (project / ".mcp.json").symlink_to(inside)
+    add(mcp, project, "--scope", "project")
+    assert "db" in inside.read_text()
+
+
 def test_choices_for_a_project_can_be_forgotten(project: Path, mcp: Run) -> None:
     add(mcp, project, "-s", "project")
     assert json.loads(mcp("list", "--json")[1])[0]["status"] == "used"
