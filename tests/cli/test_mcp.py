@@ -247,6 +247,25 @@ def test_tools_are_pinned_and_what_changes_is_shown_and_held_back_until_it_is_ac
     assert mcp("call", "db", "query", '{"sql": ""}')[0] == 0
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"title": "Read"}, {"_meta": {"anthropic/searchHint": "use first"}}, {"_meta": {"anthropic/alwaysLoad": True}}],
+)
+def test_what_people_and_models_see_beside_the_description_is_pinned(
+    project: Path, mcp: Run, change: dict[str, Any]
+) -> None:
+    add(mcp, project, "-s", "project")
+    offer(project, {**QUERY, "_meta": {"example.test/generation": 1}})
+    assert mcp("lock")[0] == 0
+    offer(project, {**QUERY, "_meta": {"example.test/generation": 2}})
+    assert mcp("lock", "--check")[0] == 0, "what is not used may change"
+
+    offer(project, {**QUERY, **change})
+
+    assert mcp("lock", "--check")[0] == 1
+    assert "not as approved" in mcp("call", "db", "query", '{"sql": ""}')[2]
+
+
 @pytest.mark.parametrize("name", ["mcp__github__push", "qu\u200bery"])
 def test_a_tool_whose_name_imitates_another_is_left_out_and_named(project: Path, mcp: Run, name: str) -> None:
     add(mcp, project)
