@@ -256,4 +256,5 @@ async def test_files_that_rules_deny_are_not_in_the_patch_for_an_agent(tmp_path:
     (patch,) = (tmp_path / "state").rglob("*.patch")
     text = patch.read_text()
     assert "+changed" in text
-    assert "s3cret" not in text and "key" not in text
+    assert "s3cret" not in text
+    assert "key" not in text

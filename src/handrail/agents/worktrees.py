@@ -74,6 +74,7 @@ def add_worktree(
     name: str,
     state: Path,
     env: Mapping[str, str],
+    *,
     is_hidden: Callable[[str], bool] = lambda _path: False,
 ) -> Worktree:
     """

@@ -20,7 +20,7 @@ def _worktree_for(entry: AgentRecord, folder: Path, services: ToolServices) -> W
             return before
         folder = Path(before.repository)
     project = Path(services.working_dirs()[0])
-    return add_worktree(folder, project, entry.id, services.state, services.env, services.hidden)
+    return add_worktree(folder, project, entry.id, services.state, services.env, is_hidden=services.hidden)
 
 
 async def leave_worktree(entry: AgentRecord, services: ToolServices) -> tuple[str, ...]:
