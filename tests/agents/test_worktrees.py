@@ -258,3 +258,33 @@ async def test_files_that_rules_deny_are_not_in_the_patch_for_an_agent(tmp_path:
     assert "+changed" in text
     assert "s3cret" not in text
     assert "key" not in text
+
+
+@pytest.mark.anyio
+async def test_what_rules_deny_stays_denied_from_another_folder(tmp_path: Path) -> None:
+    folder = new_repository(tmp_path / "work")
+    answers: dict[str, Any] = {
+        "go": [
+            [use("c", "Bash", command="cd sub")],
+            [use("r", "Read", file_path="b.txt"), use("b", "Bash", command="cat b.txt")],
+            [delegate(1, "agent 1", isolation="worktree")],
+            [say("Done.")],
+        ],
+        "agent 1": [
+            [
+                use("r1", "Read", file_path=str(folder / "sub" / "b.txt")),
+                use("r2", "Read", file_path=str(folder / "a.txt")),
+            ],
+            [use("e1", "Edit", file_path=str(folder / "a.txt"), old_string="one", new_string="changed")],
+            [say("Tried.")],
+        ],
+    }
+    rules = {"permissions": {"deny": ["Read(./sub/b.txt)", "Edit(./a.txt)"], "allow": ["Bash(cd *)"]}}
+    model = AgentsModel(answers, contains=True)
+    with anyio.fail_after(60):
+        async with open_agent(tmp_path, model, rules) as agent:
+            assert (await agent.ask("go")).text == "Done."
+    said = model.texts("go") + model.texts("agent 1")
+    assert said.count("the rule Read(./sub/b.txt) matches") == 3
+    assert "two" not in said
+    assert (folder / "a.txt").read_text() == "one\n"
