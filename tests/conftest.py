@@ -27,6 +27,7 @@ from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import engine
 
 from handrail.conversation.blocks import ToolUse
+from handrail.testing.plugin import import_as_written
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
@@ -47,6 +48,10 @@ os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Pa
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    import_as_written(config)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ what it needs itself.
 """
 
 import asyncio
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,8 +22,6 @@ from handrail.tools.stub import fetch
 
 DELAY = 0.005
 """Seconds until the request has left; a connection that takes longer hardly needs the processor."""
-SWITCH_INTERVAL, USUAL_INTERVAL = 0.0005, sys.getswitchinterval()
-"""Seconds until the event loop gets its turn while something is imported, and at other times."""
 FOR_EVERY_CALL = ("handrail.session.gate", "handrail.session.services")
 FIRST_CALLED = ("bash.tool", "read.tool", "grep.tool", "glob", "edit", "write")
 """Modules of the tools that models call first, in this order."""
@@ -52,7 +49,7 @@ class WarmUp:
             self._may_load.set()
             if not self._has_begun:
                 self._has_begun = True
-                loading = threading.Thread(target=self._load_beside, daemon=True)
+                loading = threading.Thread(target=self.load, daemon=True)
                 asyncio.get_running_loop().call_later(DELAY, loading.start)
 
     def load(self) -> None:
@@ -73,10 +70,3 @@ class WarmUp:
         """The modules of the tools, those that are called first at the beginning."""
         modules, likely = self._conversation.tools.modules(), [f"handrail.builtin.{name}" for name in FIRST_CALLED]
         return sorted(modules, key=lambda name: (*likely, name).index(name))
-
-    def _load_beside(self) -> None:
-        sys.setswitchinterval(SWITCH_INTERVAL)
-        try:
-            self.load()
-        finally:
-            sys.setswitchinterval(USUAL_INTERVAL)

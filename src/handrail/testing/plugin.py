@@ -42,6 +42,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """The marker by which one test says how its requests are compared."""
     config.addinivalue_line("markers", "cassette(match): how requests are compared: exact, conversation or loose")
+    import_as_written(config)
+
+
+def import_as_written(config: pytest.Config) -> None:
+    """
+    Let pytest import our modules as they are.
+
+    It would rewrite the assertions of every package that brings a plugin. Sessions import modules in a thread too, and
+    two threads that parse at a time can fail with "AST constructor recursion depth mismatch" in Python 3.11.
+    """
+    getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", set[str]()).discard("handrail")
 
 
 @pytest.hookimpl(wrapper=True)
