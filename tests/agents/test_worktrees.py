@@ -151,7 +151,13 @@ def test_an_outer_worktree_stays_as_long_as_one_inside_it_is_kept(tmp_path: Path
     assert Path(inner.path, "a.txt").read_text() == "inner\n"
 
 
-@pytest.mark.parametrize("what", ["no repository", "no commit", "filters", "a link in place of the folder"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        *("no repository", "no commit", "filters", "filters of a worktree", "objects that a program brings"),
+        *("files elsewhere", "a link that leads out", "a link in place of the folder"),
+    ],
+)
 def test_isolation_that_cannot_be_given_is_an_error(tmp_path: Path, what: str) -> None:
     folder = tmp_path / "r"
     folder.mkdir()
@@ -163,6 +169,28 @@ def test_isolation_that_cannot_be_given_is_an_error(tmp_path: Path, what: str) -
         case "filters":
             folder = new_repository(tmp_path / "f")
             git(folder, "config", "filter.x.smudge", f"touch {tmp_path}/ran")
+        case "filters of a worktree":
+            folder = new_repository(tmp_path / "w")
+            (folder / ".git" / "info" / "attributes").write_text("* filter=x\n")
+            git(folder, "config", "extensions.worktreeConfig", "true")
+            git(folder, "config", "--worktree", "filter.x.smudge", f"touch {tmp_path}/ran; cat")
+        case "objects that a program brings":
+            folder = new_repository(tmp_path / "p")
+            blob = git(folder, "rev-parse", "HEAD:a.txt").strip()
+            (folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+            with (folder / ".git" / "config").open("a") as file:
+                file.write(
+                    f'[core]\nrepositoryformatversion = 1\n[extensions]\npartialClone = o\n[remote "o"]\n'
+                    f"promisor = true\nurl = {folder}\nuploadpack = touch {tmp_path}/ran;\n"
+                    f'[protocol "file"]\nallow = always\n'
+                )
+        case "files elsewhere":
+            folder = new_repository(tmp_path / "e")
+            git(folder, "config", "core.worktree", str(new_repository(tmp_path / "elsewhere")))
+        case "a link that leads out":
+            folder = new_repository(tmp_path / "o")
+            (folder / ".handrail" / "worktrees").mkdir(parents=True)
+            (folder / ".handrail" / "worktrees" / ".gitignore").symlink_to(tmp_path / "ran")
         case _:
             folder = new_repository(tmp_path / "l")
             (folder / ".handrail").symlink_to(tmp_path)
@@ -209,3 +237,54 @@ async def test_an_agent_without_its_worktree_does_not_work_at_all(tmp_path: Path
             await agent.ask("go")
     assert "this folder is in no git repository" in model.texts("go")
     assert model.requests("never") == []
+
+
+@pytest.mark.anyio
+async def test_files_that_rules_deny_are_not_in_the_patch_for_an_agent(tmp_path: Path) -> None:
+    folder = new_repository(tmp_path / "work")
+    (folder / "a.txt").write_text("changed\n")
+    (folder / "keys [1].txt").write_text("s3cret\n")
+    (folder / "sub" / "b.txt").rename(folder / "sub" / "key.txt")
+    answers: dict[str, Any] = {
+        "go": [[delegate(1, "agent 1", isolation="worktree")], [say("Done.")]],
+        "agent 1": [[use("w", "Write", file_path="new.txt", content="x")], [say("Written.")]],
+    }
+    rules = {"permissions": {"deny": ["Read(./keys*)", "Read(./sub/key.txt)"]}}
+    with anyio.fail_after(60):
+        async with open_agent(tmp_path, AgentsModel(answers, contains=True), rules) as agent:
+            assert (await agent.ask("go")).text == "Done."
+    (patch,) = (tmp_path / "state").rglob("*.patch")
+    text = patch.read_text()
+    assert "+changed" in text
+    assert "s3cret" not in text
+    assert "key" not in text
+
+
+@pytest.mark.anyio
+async def test_what_rules_deny_stays_denied_from_another_folder(tmp_path: Path) -> None:
+    folder = new_repository(tmp_path / "work")
+    answers: dict[str, Any] = {
+        "go": [
+            [use("c", "Bash", command="cd sub")],
+            [use("r", "Read", file_path="b.txt"), use("b", "Bash", command="cat b.txt")],
+            [delegate(1, "agent 1", isolation="worktree")],
+            [say("Done.")],
+        ],
+        "agent 1": [
+            [
+                use("r1", "Read", file_path=str(folder / "sub" / "b.txt")),
+                use("r2", "Read", file_path=str(folder / "a.txt")),
+            ],
+            [use("e1", "Edit", file_path=str(folder / "a.txt"), old_string="one", new_string="changed")],
+            [say("Tried.")],
+        ],
+    }
+    rules = {"permissions": {"deny": ["Read(./sub/b.txt)", "Edit(./a.txt)"], "allow": ["Bash(cd *)"]}}
+    model = AgentsModel(answers, contains=True)
+    with anyio.fail_after(60):
+        async with open_agent(tmp_path, model, rules) as agent:
+            assert (await agent.ask("go")).text == "Done."
+    said = model.texts("go") + model.texts("agent 1")
+    assert said.count("the rule Read(./sub/b.txt) matches") == 3
+    assert "two" not in said
+    assert (folder / "a.txt").read_text() == "one\n"

@@ -182,6 +182,25 @@ def test_the_servers_of_a_folder_above_are_found_below_it_and_need_its_trust(
     assert mcp("call", "db", "query", '{"sql": ""}')[0] == 0
 
 
+def test_a_projects_file_that_links_to_the_users_own_is_not_written(project: Path, mcp: Run) -> None:
+    own = project.parent / "home" / ".claude.json"
+    own.write_text(json.dumps({"mcpServers": {"mine": entry(project)}}))
+    before = own.read_text()
+    (project / ".mcp.json").symlink_to(own)
+    for arguments in (("add-json", "db", json.dumps(entry(project))), ("remove", "mine")):
+        code, _, errors = mcp(*arguments, "--scope", "project")
+        assert code != 0
+        assert "outside the project" in errors
+    assert own.read_text() == before
+
+    inside = project / "servers.json"
+    inside.write_text("{}")
+    (project / ".mcp.json").unlink()
+    (project / ".mcp.json").symlink_to(inside)
+    add(mcp, project, "--scope", "project")
+    assert "db" in inside.read_text()
+
+
 def test_choices_for_a_project_can_be_forgotten(project: Path, mcp: Run) -> None:
     add(mcp, project, "-s", "project")
     assert json.loads(mcp("list", "--json")[1])[0]["status"] == "used"
@@ -226,6 +245,25 @@ def test_tools_are_pinned_and_what_changes_is_shown_and_held_back_until_it_is_ac
 
     assert [each["kind"] for each in json.loads(mcp("lock", "db", "--json")[1])[0]["changes"]] == ["new", "changed"]
     assert mcp("call", "db", "query", '{"sql": ""}')[0] == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"title": "Read"}, {"_meta": {"anthropic/searchHint": "use first"}}, {"_meta": {"anthropic/alwaysLoad": True}}],
+)
+def test_what_people_and_models_see_beside_the_description_is_pinned(
+    project: Path, mcp: Run, change: dict[str, Any]
+) -> None:
+    add(mcp, project, "-s", "project")
+    offer(project, {**QUERY, "_meta": {"example.test/generation": 1}})
+    assert mcp("lock")[0] == 0
+    offer(project, {**QUERY, "_meta": {"example.test/generation": 2}})
+    assert mcp("lock", "--check")[0] == 0, "what is not used may change"
+
+    offer(project, {**QUERY, **change})
+
+    assert mcp("lock", "--check")[0] == 1
+    assert "not as approved" in mcp("call", "db", "query", '{"sql": ""}')[2]
 
 
 @pytest.mark.parametrize("name", ["mcp__github__push", "qu\u200bery"])

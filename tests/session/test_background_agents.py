@@ -102,6 +102,20 @@ async def test_an_agent_goes_on_by_its_id_with_what_it_knows_also_after_the_sess
     assert "What was the word?" in inner
 
 
+async def test_an_agent_goes_on_only_as_the_kind_that_rules_judge(tmp_path: Path) -> None:
+    model = AgentsModel({"go": [[delegate(1, "look")], [say("Done.")]], "look": [[say("Seen.")]]})
+    with anyio.fail_after(20):
+        async with open_agent(tmp_path, model, {"permissions": {"deny": ["Agent(Plan)"]}}) as agent:
+            await agent.ask("go")
+            [found] = agent.session.agents.all()
+            again = [delegate(2, "write", resume=found.id, subagent_type="Explore")]
+            later = AgentsModel({"go": [again, [say("Done.")]], "look": []})
+            await agent.set_model(later)
+            await agent.ask("and now?")
+    assert "say subagent_type 'general-purpose'" in later.texts("go")
+    assert later.requests("look") == []
+
+
 async def test_programs_see_a_background_agent_as_a_task_and_its_end_as_a_turn_of_its_own(tmp_path: Path) -> None:
     task, told = {"description": "Look", "prompt": "Look around", "subagent_type": "Explore"}, asyncio.Event()
     replies = [

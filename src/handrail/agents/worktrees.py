@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from handrail.errors import ToolError
@@ -31,6 +31,8 @@ SAFE = (
     *("-c", "submodule.recurse=false"),
 )
 RUNS_PROGRAMS = r"^(filter\..*\.(clean|smudge|process)|include\.path|includeif\..*\.path|diff\..*\.(command|textconv))$"
+OF_REPOSITORY = ("local", "worktree")
+"""The scopes of settings that come with a repository; those of the user are trusted."""
 SECONDS = 120.0
 MAX_UNTRACKED = 10_000_000
 """Bytes of files that git does not know yet that a patch holds at the most."""
@@ -66,9 +68,19 @@ class Worktree:
         return f"{text}\nYour caller has changes that are not committed. If you need them: git apply {self.patch}"
 
 
-def add_worktree(cwd: Path, project: Path, name: str, state: Path, env: Mapping[str, str]) -> Worktree:
+def add_worktree(
+    cwd: Path,
+    project: Path,
+    name: str,
+    state: Path,
+    env: Mapping[str, str],
+    *,
+    is_hidden: Callable[[str], bool] = lambda _path: False,
+) -> Worktree:
     """
     Make a worktree from the HEAD of the repository around `cwd`, below the project's folder if that is inside it.
+
+    The files that `is_hidden` names, which no agent may read, are left out of the patch.
 
     Raises:
         ToolError: there is no repository, no commit, or git refuses.
@@ -78,12 +90,14 @@ def add_worktree(cwd: Path, project: Path, name: str, state: Path, env: Mapping[
     base = git.text(
         top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", problem="the repository has no commit yet"
     )
-    if programs := git.try_text(top, "config", "--local", "--includes", "--name-only", "--get-regexp", RUNS_PROGRAMS):
-        raise cannot_isolate(f"the repository's own configuration may run programs ({programs.splitlines()[0]})")
+    folder = ("rev-parse", "--absolute-git-dir")
+    if git.try_text(top, *folder) != git.text(cwd, *folder):
+        raise cannot_isolate(f"the repository's own configuration says that its files are in {top}")
+    git.check_programs(top)
     real = Path(os.path.realpath(project))
     home = real if real.is_relative_to(top) else top
     path = _make_home(home) / name
-    patch = _save_patch(git, top, base, state / "worktrees" / f"{name}.patch")
+    patch = _save_patch(git, top, base, state / "worktrees" / f"{name}.patch", is_hidden)
     branch = f"worktree-{name}"
     git.text(top, "worktree", "add", "--quiet", "-b", branch, str(path), base, problem="git made no worktree")
     below = Path(os.path.realpath(cwd)).relative_to(top)
@@ -98,6 +112,7 @@ def end_worktree(worktree: Worktree, env: Mapping[str, str]) -> str:
         return ""
     try:
         git = Git(env)
+        git.check_programs(path)
         is_unchanged = (
             git.text(path, "rev-parse", "HEAD") == worktree.base
             and git.text(path, "rev-parse", worktree.branch) == worktree.base
@@ -133,7 +148,13 @@ class Git:
             raise cannot_isolate("there is no git program")
         self._program = program
         self._env = {name: env[name] for name in KEPT if name in env}
-        self._env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_LFS_SKIP_SMUDGE": "1"}
+        self._env |= {
+            "GIT_ALLOW_PROTOCOL": "none",  # a setting for one protocol would go before `protocol.allow`
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
 
     def run(
         self, folder: Path, *arguments: str, env: Mapping[str, str] | None = None
@@ -162,6 +183,15 @@ class Git:
             raise cannot_isolate(f"{why} ({said[-1]})" if said else why)
         return os.fsdecode(done.stdout).rstrip("\n")
 
+    def check_programs(self, folder: Path) -> None:
+        """Raise ToolError if the configuration of the repository, or of one of its worktrees, may run programs."""
+        done = self.run(folder, "config", "--show-scope", "--includes", "--name-only", "--get-regexp", RUNS_PROGRAMS)
+        if done.returncode not in (0, 1):  # 1: there are none
+            raise cannot_isolate("the repository's own configuration cannot be read")
+        for scope, _, name in (line.partition("\t") for line in os.fsdecode(done.stdout).splitlines()):
+            if scope in OF_REPOSITORY:
+                raise cannot_isolate(f"the repository's own configuration may run programs ({name})")
+
     def try_text(self, folder: Path, *arguments: str) -> str:
         """What a command prints; empty if it fails."""
         done = self.run(folder, *arguments)
@@ -175,8 +205,11 @@ def _make_home(project: Path) -> Path:
             raise cannot_isolate(f"{folder} is not a folder")
         folder.mkdir(exist_ok=True)
     ignore = project / FOLDER / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+    if not os.path.lexists(ignore):
+        with ignore.open("x", encoding="utf-8") as file:  # never through a link
+            file.write("*\n")
+    elif ignore.is_symlink():
+        raise cannot_isolate(f"{ignore} is a link")
     return project / FOLDER
 
 
@@ -194,7 +227,7 @@ def _tidy(home: Path) -> None:
         home.parent.rmdir()
 
 
-def _save_patch(git: Git, top: Path, base: str, file: Path) -> Path | None:
+def _save_patch(git: Git, top: Path, base: str, file: Path, is_hidden: Callable[[str], bool]) -> Path | None:
     """What is not committed, as a patch in a file; None = nothing. Index and objects are copies."""
     index = top / git.text(top, "rev-parse", "--git-path", "index")
     objects = top / git.text(top, "rev-parse", "--git-path", "objects")
@@ -213,9 +246,12 @@ def _save_patch(git: Git, top: Path, base: str, file: Path) -> Path | None:
         exclude = (".", ":(exclude,top).handrail")
         which = "--all" if size <= MAX_UNTRACKED else "--update"
         added = git.run(top, "add", which, "--", *exclude, env=env)
-        how = ("--cached", "--binary", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-        changes = git.run(top, "diff", *how, base, env=env)
-        if added.returncode or changes.returncode:
+        how = ("--cached", "--binary", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
+        named = git.run(top, "diff", *how, "--name-only", "-z", base, env=env)
+        names = [each for each in os.fsdecode(named.stdout).split("\0") if each]
+        hidden = [f":(exclude,top,literal){each}" for each in names if is_hidden(os.path.realpath(top / each))]
+        changes = git.run(top, "diff", *how, base, "--", ".", *hidden, env=env)
+        if named.returncode or added.returncode or changes.returncode:
             said = (added.stderr + changes.stderr).decode("utf-8", "replace").strip()
             raise cannot_isolate(f"what is not committed cannot be read ({said[-200:]})")
         if not changes.stdout:

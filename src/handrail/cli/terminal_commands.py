@@ -8,6 +8,7 @@ from typing import Any
 from handrail.cli.conversation_commands import choose
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage
+from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.processes.run import run as run_program
 from handrail.session.session import Session
@@ -72,6 +73,11 @@ def last_answer(session: Session) -> str:
     return ""
 
 
+def desktop_notice(text: str) -> str:
+    """The sequence that shows a line on the desktop; nothing in the text can end it or begin another."""
+    return f"\x1b]9;{' '.join(plain(text).split())}\x07"
+
+
 def apply_settings(terminal: Terminal, session: Session) -> None:
     """Let the settings of the terminal count: theme, editing, notifications, status line."""
     settings = session.settings.loaded.settings
@@ -81,7 +87,7 @@ def apply_settings(terminal: Terminal, session: Session) -> None:
         case "off":
             terminal.notify = lambda _text: None
         case "desktop":
-            terminal.notify = lambda text: terminal.write_sequence(f"\x1b]9;{text}\x07")
+            terminal.notify = lambda text: terminal.write_sequence(desktop_notice(text))
         case _:
             pass
     line = settings.get("statusLine")

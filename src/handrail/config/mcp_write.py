@@ -30,6 +30,7 @@ def place_of_scope(places: SettingsPlaces, scope: str) -> tuple[Path, tuple[str,
 def write_entry(places: SettingsPlaces, scope: str, name: str, entry: Mapping[str, Any]) -> Path:
     """Write the entry of a server, in the place of one of the same name; SettingsError if that is not possible."""
     file, way = place_of_scope(places, scope)
+    _check_place(places, scope, file)
     _edit(file, lambda text: set_value(text, (*way, name), dict(entry)), is_private=scope != "project")
     return file
 
@@ -47,7 +48,15 @@ def remove_entry(places: SettingsPlaces, server: WrittenServer) -> None:
             text = remove_key(text, (*way, server.name))
         return text
 
+    _check_place(places, server.scope, server.file)
     _edit(server.file, change, is_private=server.scope != "project")
+
+
+def _check_place(places: SettingsPlaces, scope: str, file: Path) -> None:
+    """Raise SettingsError if the file of a project is a link to a file outside of it, such as one of the user's own."""
+    real = file.resolve()
+    if scope == "project" and not any(real.is_relative_to(Path(folder).resolve()) for folder in places.folders):
+        raise SettingsError(f"{file} is a link to {real}, outside the project, so it is not changed. Remove the link.")
 
 
 def _edit(file: Path, change: Callable[[str], str], *, is_private: bool) -> None:

@@ -17,6 +17,7 @@ from handrail.records import record
 
 VERSION = 1
 MAX_DIFF_LINES = 200
+TITLE, USED_META = "tool.title", "anthropic/"
 EMPTY: Mapping[str, Any] = {}
 
 
@@ -31,6 +32,10 @@ class Described(Protocol):
     def schema(self) -> Any: ...
     @property
     def annotations(self) -> Mapping[str, Any]: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def meta(self) -> Mapping[str, Any]: ...
 
 
 @record
@@ -69,8 +74,10 @@ def canonical_json(value: object) -> bytes:
 
 
 def pin(tool: Described) -> PinnedTool:
-    """A tool as it is now."""
-    return PinnedTool(tool.name, tool.description, tool.schema, dict(tool.annotations))
+    """A tool as it is now. What we use of its title and `_meta` counts as annotations."""
+    title = {TITLE: tool.title} if tool.title else {}
+    used = {name: value for name, value in tool.meta.items() if name.startswith(USED_META)}
+    return PinnedTool(tool.name, tool.description, tool.schema, {**tool.annotations, **title, **used})
 
 
 def compare(pinned: Mapping[str, PinnedTool], now: Iterable[PinnedTool]) -> tuple[ToolChange, ...]:

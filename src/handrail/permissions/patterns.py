@@ -107,15 +107,17 @@ def anchor(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...],
         return ("/",), spec[2:], False
     if spec == "~" or spec.startswith("~/"):
         return (anchors.home,), spec[2:], False
-    if spec.startswith("/"):
-        return (rule.source.folder or anchors.cwd,), spec[1:], False
+    if spec.startswith("/") and rule.source.folder:
+        return (rule.source.folder,), spec[1:], False
     own = (rule.source.folder,) if rule.source.above else ()
     here = own if own and narrow else (anchors.cwd, *own)
+    if not narrow:  # a call of `cd` moves the current folder, and must not move what is denied
+        here = (*here, *anchors.working_dirs)
+    if spec.startswith("/"):
+        return here, spec[1:], False
     if spec.startswith("./"):
         return here, spec[2:], False
-    if narrow:
-        return here, spec, "/" not in spec.rstrip("/")
-    return (*here, *anchors.working_dirs), spec, True
+    return here, spec, not narrow or "/" not in spec.rstrip("/")
 
 
 def tail_of(parts: list[str], folder_only: bool, narrow: bool) -> str:

@@ -19,7 +19,8 @@ def _worktree_for(entry: AgentRecord, folder: Path, services: ToolServices) -> W
         if Path(before.path).is_dir():
             return before
         folder = Path(before.repository)
-    return add_worktree(folder, Path(services.working_dirs()[0]), entry.id, services.state, services.env)
+    project = Path(services.working_dirs()[0])
+    return add_worktree(folder, project, entry.id, services.state, services.env, is_hidden=services.hidden)
 
 
 async def leave_worktree(entry: AgentRecord, services: ToolServices) -> tuple[str, ...]:

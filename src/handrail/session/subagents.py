@@ -144,14 +144,14 @@ class Subagents:
         if task.background and not self._host.services().background:
             return "Nothing runs in the background here. Leave run_in_background out."
         if task.resume:
-            return self._refuse_resume(task.resume)
+            return self._refuse_resume(task.resume, task.kind)
         types = self.definitions()
         if task.kind in types:
             return ""
         hint = did_you_mean(task.kind, types)
         return f"There is no sub-agent {task.kind!r}.{hint} There are: {', '.join(sorted(types))}."
 
-    def _refuse_resume(self, wanted: str) -> str:
+    def _refuse_resume(self, wanted: str, kind: str) -> str:
         found = self._agents.get(wanted)
         if found is not None and found.record.status == "running":
             return f"The sub-agent {wanted!r} is still at work. Wait for its end."
@@ -160,6 +160,8 @@ class Subagents:
             return f"There is no sub-agent {wanted!r} to go on. There are: {known}."
         if kept.kind not in self.definitions():
             return f"The sub-agent {wanted!r} is a {kept.kind!r}, which there is no more. Start another one."
+        if kept.kind != kind:  # rules and hooks judge the kind that the call names
+            return f"The sub-agent {wanted!r} is a {kept.kind!r}. To let it go on, say subagent_type {kept.kind!r}."
         return ""
 
     def _depth_of(self, caller: AgentIdentity) -> int:
@@ -308,7 +310,7 @@ class Subagents:
         before = self._agents.get(task.resume)
         kept = before.record if before else self._host.records.load(task.resume)
         if kept is None:
-            raise ToolError(self._refuse_resume(task.resume))
+            raise ToolError(self._refuse_resume(task.resume, task.kind))
         kept = replace(kept, parent=ctx.agent.id, depth=self._depth_of(ctx.agent) + 1, model=task.model or kept.model)
         agent = self._admit(kept, ctx, before.files if before else FileMemory())
         agent.history = before.history if before else ()

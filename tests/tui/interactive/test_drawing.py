@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from handrail.cli.terminal_commands import desktop_notice
 from handrail.conversation.blocks import Json, Text, ToolResult, ToolUse
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta
 from handrail.loop.events import RunEnded
@@ -29,6 +30,7 @@ from handrail.tui.interactive.view import ConversationView
 from handrail.tui.text import columns
 
 DARK = THEMES["dark"]
+STEERS = "\x1b]0;title\x07\x9b2J\u202e"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -236,3 +238,15 @@ def test_a_long_paste_is_folded_and_sent_in_full() -> None:
     assert pasted.unfold(f"Look: {folded} and [pasted text #9, 3 lines]") == (
         f"Look: {text.replace(chr(13), '')} and [pasted text #9, 3 lines]"
     )
+
+
+def test_why_a_call_was_refused_does_not_steer_the_terminal() -> None:
+    block = CallBlock("Look", Card("Look"), Status.DENIED, f"a hook says {STEERS}", 0.0, NONE)
+    assert all(each.isprintable() for line in block.lines(80) for each in line)
+
+
+def test_a_question_shown_on_the_desktop_ends_where_it_should() -> None:
+    sent = desktop_notice(f"Bash(echo {STEERS}\nmore)")
+    assert sent.startswith("\x1b]9;Bash(echo ")
+    assert sent.endswith("more)\x07")
+    assert all(each.isprintable() for each in sent[1:-1])

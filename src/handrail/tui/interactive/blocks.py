@@ -106,7 +106,7 @@ class CallBlock:
 
     def _end(self) -> str:
         if self.status is Status.DENIED:
-            return f"refused: {self.reason}"
+            return f"refused: {plain(self.reason)}"
         return self.card.detail if self.card.detail not in self.label else ""
 
 
