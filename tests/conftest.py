@@ -5,7 +5,8 @@ What every test run keeps to.
   failure if set-up or scripts/system-deps could have provided it.
 - A test may only claim to prove ids that stand in checklist.toml.
 - Programs that our dependencies bring (ripgrep) count as installed.
-- A Ctrl+C sent to a program that a test started reaches it, also when the run itself is deaf to it (`nohup`, `&`).
+- A Ctrl+C or hang-up sent to a program that a test started reaches it, also when the run itself is deaf to it (`nohup`,
+  `&`).
 - No test talks to any address but loopback.
 - Property tests give the same examples on every run, unless asked for more (`make fuzz`). A broken property is told
   soon: its example is made smaller for at most 20 seconds.
@@ -48,6 +49,8 @@ os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Pa
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -99,7 +99,7 @@ async def test_the_mode_of_an_agent_counts_only_where_it_is_stricter(tmp_path: P
 @pytest.mark.parametrize(
     ("name", "head", "said"),
     [
-        ("nobody", "", "there is no agent 'nobody'. There are: Explore, general-purpose, here."),
+        ("nobody", "", "there is no agent 'nobody'. There are: Explore, Plan, general-purpose, here."),
         ("here", "tools: Read, mcp__db__query", "wants 'mcp__db__query' and no other tools of servers"),
     ],
 )
@@ -182,7 +182,7 @@ async def test_a_debug_file_that_cannot_be_written_is_an_error(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("head", "servers"),
-    [("tools: Read", 0), ("tools: Read, mcp__*", 6), ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 5)],
+    [("tools: Read", 0), ("tools: Read, mcp__*", 8), ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 7)],
 )
 async def test_tools_of_servers_are_there_only_for_an_agent_that_wants_them(
     tmp_path: Path, head: str, servers: int

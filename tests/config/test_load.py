@@ -263,7 +263,7 @@ def test_settings_without_effect_are_named_once_for_each_file(world: World) -> N
     world.write(
         "user",
         {
-            "outputStyle": "Concise",
+            "language": "fr",
             "spinnerVerbs": {},
             "sandbox": {"enabled": False, "seatbelt": 1},
             "modle": "m",
@@ -273,5 +273,5 @@ def test_settings_without_effect_are_named_once_for_each_file(world: World) -> N
     )
     found = [str(problem) for problem in world.gather().problems]
 
-    assert "~/.handrail/settings.json: no effect here: outputStyle, spinnerVerbs, sandbox.seatbelt" in found
+    assert "~/.handrail/settings.json: no effect here: language, spinnerVerbs, sandbox.seatbelt" in found
     assert len(found) == 2  # the other one asks whether modle means model

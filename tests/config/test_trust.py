@@ -288,12 +288,12 @@ IDLE = frozenset(key.name for key in KEYS if not key.has_effect)
 
 
 def test_a_setting_without_effect_asks_for_no_trust_and_does_nothing(world: World) -> None:
-    world.write("project/.claude/settings.json", {"outputStyle": "Learning", "language": "fr", "enabledPlugins": {}})
+    world.write("project/.claude/settings.json", {"attribution": {}, "language": "fr", "enabledPlugins": {}})
 
     found = world.live().loaded
 
     assert (found.settings.items, found.settings.values) == ((), {})
-    assert found.notes() == (".claude/settings.json: no effect here: outputStyle, language, enabledPlugins",)
+    assert found.notes() == (".claude/settings.json: no effect here: attribution, language, enabledPlugins",)
 
 
 @given(st.dictionaries(NAMES, st.booleans() | st.sampled_from(["plan", "auto", "x"]) | st.lists(st.text(), max_size=2)))
@@ -350,8 +350,7 @@ def test_a_hostile_project_gets_nothing_before_it_is_trusted(world: World, case:
     assert live.loaded.settings.servers == {}
     assert live.loaded.settings.values in ({}, {"permissions": {}})
     assert (policy.rules, policy.mode, policy.availability.bypass_available) == ((), "default", False)
-    told = "no effect here" if case["why"] == "status line command" else "not trusted"
-    assert told in " ".join(live.loaded.notes())
+    assert "not trusted" in " ".join(live.loaded.notes())
     assert not Path(world.places.cwd, "marker").exists()
 
 

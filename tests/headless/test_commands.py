@@ -128,7 +128,7 @@ async def test_a_summary_that_cannot_be_made_leaves_all_as_it_was_and_says_why(t
             outcomes.append((await p.until("result"))[-1]["result"])
         await p.turn("On?")
 
-        assert "too little" in empty[-1]["result"]
+        assert "too short" in empty[-1]["result"]
         assert "hook" in outcomes[0]
         assert "too tired" in outcomes[1]
         assert long in json.loads(p.server.requests[-1].raw)["messages"][1]["content"][0]["text"]

@@ -194,7 +194,8 @@ async def test_prompts_depend_on_people_agents_and_tools_and_stay_what_they_were
     await agent.ask("Once more.")
 
     first, second, third = sent(model)
-    agents = [("Explore", "looks"), ("general-purpose", BUILT_IN[0].description)]
+    others = {each.name: each.description for each in BUILT_IN}
+    agents = [("Explore", "looks"), *((name, others[name]) for name in ("general-purpose", "Plan"))]
     assert first[1].name == "look"
     assert json.loads(first[1].definition)["description"] == f"True acceptEdits ['Agent', 'look'] {agents}"
     assert context(agent).permissions.mode == "plan"
