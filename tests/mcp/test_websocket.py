@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -76,7 +77,24 @@ def test_what_is_not_a_frame_ends_the_connection(data: bytes) -> None:
         list(FrameReader(limit=1000).feed(data))
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+class Listener:
+    """A server on loopback that leaves no connection open."""
+
+    def __init__(self) -> None:
+        self.conversations: list[asyncio.Task[None] | None] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.conversations.append(asyncio.current_task())
+        try:
+            with suppress(asyncio.IncompleteReadError):  # the client is gone
+                await talk(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     headers = dict(line.lower().split(": ", 1) for line in head.splitlines()[1:] if ": " in line)
     key = next(line.split(": ")[1] for line in head.splitlines() if line.lower().startswith("sec-websocket-key"))
@@ -101,7 +119,6 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             assert payload == b"there?"
             ponged = True
         elif kind == CLOSE:
-            writer.close()
             return
         else:
             answer(writer, json.loads(payload), ponged=ponged)
@@ -121,7 +138,8 @@ def answer(writer: asyncio.StreamWriter, message: dict[str, Any], *, ponged: boo
 
 
 async def test_a_server_behind_a_web_socket_is_used_and_its_end_is_noticed() -> None:
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    listener = Listener()
+    listening = await asyncio.start_server(listener.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     with anyio.fail_after(30):
         async with connected(ServerConfig("s", "ws", url=f"ws://127.0.0.1:{port}/x")) as server:
@@ -136,3 +154,4 @@ async def test_a_server_behind_a_web_socket_is_used_and_its_end_is_noticed() -> 
                 pass
         listening.close()
         await listening.wait_closed()
+        await asyncio.gather(*filter(None, listener.conversations))
