@@ -60,7 +60,7 @@ async def test_case_counts_and_an_unknown_style_changes_nothing_but_is_named(tmp
 
 
 async def test_a_style_of_ones_own_leaves_out_how_to_work_on_software_unless_it_keeps_that(tmp_path: Path) -> None:
-    style(tmp_path / "work/.claude", "plain.md", "description: d", "Be plain.")
+    style(tmp_path / "work" / ".claude", "plain.md", "description: d", "Be plain.")
     choose(tmp_path, "plain")
     async with peer(tmp_path, [DONE], options=EngineOptions()) as p:
         await p.turn("One.")

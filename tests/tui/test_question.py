@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.tools.cards import Choice, FormField
+from handrail.tools.cards import FormChoice, FormField
 from handrail.tui.question import (
     MAX_LINES,
     PermissionQuestion,
@@ -74,7 +74,9 @@ def test_a_long_call_is_shown_in_part_and_whole_when_asked() -> None:
     assert len(question_lines(question, 80, whole=True)[0]) == 103
 
 
-COLOURS = FormField("Which colours?", "Colours", (Choice("red", "like fire"), Choice("blue", preview="sea\nsky")))
+COLOURS = FormField(
+    "Which colours?", "Colours", (FormChoice("red", "like fire"), FormChoice("blue", preview="sea\nsky"))
+)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_answers_are_chosen_by_number_or_typed(typed: str, several: bool, answer
 
 @given(st.text(max_size=200), st.integers(40, 120))
 def test_a_form_and_a_plan_fit_and_cannot_pass_for_our_own_words(text: str, width: int) -> None:
-    form = field_lines(FormField(text, "", (Choice(text, text, text), Choice("b"))), width)
+    form = field_lines(FormField(text, "", (FormChoice(text, text, text), FormChoice("b"))), width)
     plan = question_lines(PermissionQuestion("The plan", {}, "why", document=text or "x"), width, whole=True)[0]
 
     assert all(columns(line) <= width and "\x1b" not in line and "\r" not in line for line in (*form, *plan))

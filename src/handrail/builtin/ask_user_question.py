@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from handrail.conversation.blocks import ToolUse
 from handrail.tools.access import Access
-from handrail.tools.cards import Card, Choice, FormField
+from handrail.tools.cards import Card, FormChoice, FormField
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import NO_OPINION, Check
@@ -16,7 +16,7 @@ from handrail.tools.tool import Tool
 MAX_HEADER = 12
 
 
-class Option(Input):
+class AnswerOption(Input):
     label: str = Field(description="The answer in a few words.")
     description: str = Field(default="", description="What choosing it means.")
     preview: str | None = Field(default=None, description="Text to compare answers by, such as code or a sketch.")
@@ -25,7 +25,7 @@ class Option(Input):
 class PersonQuestion(Input):
     question: str = Field(description="The whole question, ending in a question mark.")
     header: str = Field(description=f"A label of at most {MAX_HEADER} characters.")
-    options: Annotated[list[Option], Field(min_length=2, max_length=4)] = Field(
+    options: Annotated[list[AnswerOption], Field(min_length=2, max_length=4)] = Field(
         description="Different answers. The user can always write another one."
     )
     multiSelect: bool = Field(default=False, description="Whether several answers may be chosen.")  # noqa: N815
@@ -71,7 +71,7 @@ class AskUserQuestion(Tool[AskUserQuestionInput]):
             FormField(
                 each.question,
                 each.header,
-                tuple(Choice(option.label, option.description, option.preview or "") for option in each.options),
+                tuple(FormChoice(option.label, option.description, option.preview or "") for option in each.options),
                 several=each.multiSelect,
             )
             for each in args.questions

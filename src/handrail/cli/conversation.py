@@ -53,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
 
 async def converse(flags: Flags, prompt: str) -> tuple[int, str]:
     """Converse until the person leaves: the exit code, and the session to go on with, if another one is wanted."""
-    conversation = Conversation(flags, prompt)
+    conversation = TerminalConversation(flags, prompt)
     return await conversation.run(), conversation.next_session
 
 
@@ -63,7 +63,7 @@ def first_prompt(chosen: argparse.Namespace) -> str:
     return os.fsencode(text).decode("utf-8", "replace")
 
 
-class Conversation:
+class TerminalConversation:
     """A terminal, and the session behind it."""
 
     def __init__(self, flags: Flags, prompt: str) -> None:

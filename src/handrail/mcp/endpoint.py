@@ -35,7 +35,7 @@ NOT_GIVEN = frozenset(
 """Headers that an entry cannot set: they belong to the message."""
 
 
-class Endpoint:
+class ServerEndpoint:
     """Sends requests to one server. `extra` are the headers that a helper gave."""
 
     def __init__(

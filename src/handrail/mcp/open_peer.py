@@ -107,7 +107,7 @@ async def _connect(peer: Peer, config: ServerConfig, parts: ServerParts) -> None
         case kind:
             extra = await endpoint.headers_of_helper(config, basic_environment(parts.env))
             client = http.HttpClient(parts.env, proxy_loopback=False, resend=False)
-            place = endpoint.Endpoint(config, client, parts.authorizer_for(config), extra)
+            place = endpoint.ServerEndpoint(config, client, parts.authorizer_for(config), extra)
             if kind == "ws":
                 await websocket.WebSocketWire.open(peer, place)
             elif kind == "sse":

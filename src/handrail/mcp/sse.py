@@ -11,7 +11,7 @@ from handrail.errors import EventTooLargeError, McpError, TransportError, UrlErr
 from handrail.http.client import HttpResponse
 from handrail.http.sse import EventReader
 from handrail.http.urls import parse_target
-from handrail.mcp.endpoint import Endpoint
+from handrail.mcp.endpoint import ServerEndpoint
 from handrail.mcp.messages import Message, shown_text
 from handrail.mcp.peer import Peer
 from handrail.mcp.streamable_http import MAX_POSTS
@@ -20,7 +20,7 @@ from handrail.mcp.streamable_http import MAX_POSTS
 class SseWire:
     """One server: its stream, and where messages to it go."""
 
-    def __init__(self, peer: Peer, endpoint: Endpoint) -> None:
+    def __init__(self, peer: Peer, endpoint: ServerEndpoint) -> None:
         self._peer = peer
         self._endpoint = endpoint
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -21,7 +21,7 @@ from handrail.errors import (
 )
 from handrail.http.client import HttpResponse
 from handrail.http.sse import EventReader
-from handrail.mcp.endpoint import Endpoint, read_bounded
+from handrail.mcp.endpoint import ServerEndpoint, read_bounded
 from handrail.mcp.messages import Message
 from handrail.mcp.peer import Peer
 
@@ -37,7 +37,7 @@ SESSION = "mcp-session-id"
 class HttpWire:
     """One server at one address."""
 
-    def __init__(self, peer: Peer, endpoint: Endpoint) -> None:
+    def __init__(self, peer: Peer, endpoint: ServerEndpoint) -> None:
         self._peer = peer
         self._endpoint = endpoint
         self._session = ""

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from handrail.errors import McpError
 from handrail.http.client import SWITCHED, HttpResponse
-from handrail.mcp.endpoint import Endpoint
+from handrail.mcp.endpoint import ServerEndpoint
 from handrail.mcp.messages import Message
 from handrail.mcp.peer import Peer
 
@@ -107,7 +107,7 @@ class WebSocketWire:
         peer.attach(self)
 
     @classmethod
-    async def open(cls, peer: Peer, endpoint: Endpoint) -> "WebSocketWire":
+    async def open(cls, peer: Peer, endpoint: ServerEndpoint) -> "WebSocketWire":
         """Open the socket; raises McpError if the server does not agree."""
         key = base64.b64encode(os.urandom(16))
         headers = {

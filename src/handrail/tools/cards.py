@@ -52,7 +52,7 @@ class Card:
 
 
 @record
-class Choice:
+class FormChoice:
     """An answer that is offered; `preview` is text to compare answers by."""
 
     label: str
@@ -66,7 +66,7 @@ class FormField:
 
     question: str
     header: str = ""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[FormChoice, ...] = ()
     several: bool = False
 
 

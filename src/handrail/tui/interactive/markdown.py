@@ -108,7 +108,7 @@ def _ansi(line: list[Segment], theme: Theme) -> str:
 
 
 @record
-class Piece:
+class MarkdownPiece:
     """A part of an answer that is complete. `joins`: it goes on where the piece before it ended."""
 
     source: str
@@ -123,33 +123,33 @@ class OpenAnswer:
         self._joins = False
 
     @property
-    def rest(self) -> Piece:
+    def rest(self) -> MarkdownPiece:
         """What is not complete yet."""
         self._parts = ["".join(self._parts)]
-        return Piece(self._parts[0], self._joins)
+        return MarkdownPiece(self._parts[0], self._joins)
 
     def add(self, text: str) -> None:
         """Add what came."""
         self._parts.append(text)
 
-    def take_finished(self) -> list[Piece]:
+    def take_finished(self) -> list[MarkdownPiece]:
         """Take the blocks that will not change any more."""
         source = self.rest.source
         if "\n" not in source and len(source) <= MAX_OPEN:
             return []
-        found: list[Piece] = []
+        found: list[MarkdownPiece] = []
         start = 0
         for end, joins_next in cuts(source):
-            found.append(Piece(source[start:end], self._joins))
+            found.append(MarkdownPiece(source[start:end], self._joins))
             start, self._joins = end, joins_next
         rest = source[start:]
         while len(rest) > MAX_OPEN and (cut := cut_long(rest)):
-            found.append(Piece(cut[0], self._joins))
+            found.append(MarkdownPiece(cut[0], self._joins))
             rest, self._joins = cut[1], True
         self._parts = [rest]
         return [piece for piece in found if piece.source.strip()]
 
-    def take_all(self) -> list[Piece]:
+    def take_all(self) -> list[MarkdownPiece]:
         """Take everything: the answer is complete."""
         pieces = self.take_finished()
         last = self.rest

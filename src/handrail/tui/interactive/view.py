@@ -186,7 +186,7 @@ class ConversationView:
         if answer is not None:
             self._commit_pieces(answer.take_all())
 
-    def _commit_pieces(self, pieces: Sequence["markdown.Piece"]) -> None:
+    def _commit_pieces(self, pieces: Sequence["markdown.MarkdownPiece"]) -> None:
         if pieces:
             self._flush()
         for piece in pieces:
