@@ -6,11 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
+from fcntl import ioctl
 from pathlib import Path
+from termios import TIOCOUTQ
 
 import pytest
 
 from handrail.processes.run import Ended, run
+from handrail.processes.spawn import ProcessSpec, start
 from handrail.processes.supervisor import SUPERVISOR, Supervisor
 from handrail.processes.tree import descendants
 from handrail.processes.wire import SWEEP, message
@@ -211,6 +214,47 @@ async def test_a_reaper_that_is_stopped_by_its_command_ends_it_nevertheless(
     assert noted(tmp_path)
     assert not [pid for pid in noted(tmp_path) if alive(pid)]
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+
+
+def stat(pid: int) -> list[str]:
+    """State, parent and so on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def unread(sender: socket.socket) -> int:
+    """How many bytes the other end has not read yet."""
+    return int.from_bytes(ioctl(sender, TIOCOUTQ, bytes(4)), sys.byteorder)
+
+
+@pytest.mark.proves("R8")
+async def test_the_supervisor_goes_on_when_it_sees_a_dead_reaper_and_is_asked_to_sweep_after_it_at_once(
+    tmp_path: Path,
+) -> None:
+    pipe = os.pipe()
+    command = await start(ProcessSpec(["sh", "-c", stay(tmp_path)], str(tmp_path), ENV, hello=0), *pipe, pipe[1])
+    reaper = int(stat(command.pid)[1])
+    supervisor = SUPERVISOR.pid
+    reapers = wait_for(lambda: set(descendants(supervisor)) - {command.pid, reaper}) | {reaper}
+    ours, theirs = socket.socketpair()
+    ours.settimeout(20)
+    with ours:
+        with theirs:
+            SUPERVISOR.submit(SWEEP, (theirs.fileno(),))
+        assert wait_for(lambda: set(descendants(supervisor)) - reapers - {command.pid})  # one more, for the next call
+        os.kill(supervisor, signal.SIGSTOP)
+        os.kill(reaper, signal.SIGKILL)
+        assert wait_for(lambda: not alive(reaper))
+        ours.sendall(message(0))
+        assert wait_for(lambda: not unread(ours) and all(stat(pid)[0] == "S" for pid in reapers - {reaper}))
+        os.kill(supervisor, signal.SIGCONT)
+
+        assert ours.recv(1) == b""
+    assert (await command.wait()).why == "lost"
+    assert not alive(command.pid)
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+    assert SUPERVISOR.pid == supervisor
+    for fd in pipe:
+        os.close(fd)
 
 
 async def test_other_signals_do_not_reach_the_reaper(tmp_path: Path) -> None:

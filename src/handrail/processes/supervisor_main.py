@@ -109,7 +109,7 @@ class Reapers:
             if fd == self._inbox:
                 news = os.read(fd, 5)
                 self._handle(news[:1], int.from_bytes(news[1:], "big"))
-            else:
+            elif fd in self._pids:  # the news before it may have been of this death
                 self._collect(self._pids[fd], 0)
         while not self._pids and self._collect(-1, os.WNOHANG):
             pass
