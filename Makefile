@@ -7,7 +7,7 @@ JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-peers conformance clean
+.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-peers conformance mcp-servers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -59,16 +59,24 @@ shape: setup ## measures of the source beside their bars: sizes, names, late imp
 picture: setup ## draw the packages and what they use into docs/architecture.md
 	@$(BIN)/python scripts/shape.py --embed
 
-conformance: setup ## the official MCP conformance runner against our client (needs npm)
+conformance: setup ## the official MCP conformance runner: a table of its scored scenarios (needs npm)
 	@scripts/conformance
+
+mcp-servers: setup ## install the public MCP servers that some tests use (npm, PyPI)
+	@PYTHON=$(BIN)/python scripts/mcp-servers
 
 pictures: setup ## draw the pictures of README and docs from a real conversation
 	@$(BIN)/python scripts/pictures.py
+	@$(BIN)/python scripts/page_pictures.py
 
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench
 	@$(BIN)/python -m benchmarks.first_call_bench
+	@$(BIN)/python -m benchmarks.stream_bench
+	@$(BIN)/python -m benchmarks.view_bench
 	@$(BIN)/python -m benchmarks.engine_bench
+	@$(BIN)/python -m benchmarks.telemetry_bench
+	@$(BIN)/python -m benchmarks.agent_bench
 	@$(BIN)/python -m benchmarks.pool_bench
 	@$(BIN)/python -m benchmarks.definitions_bench
 	@$(BIN)/python -m benchmarks.shell_bench
@@ -85,6 +93,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.sdk_bench
 	@$(BIN)/python -m benchmarks.agents_bench
 	@$(BIN)/python -m benchmarks.mcp_bench
+	@$(BIN)/python -m benchmarks.gateway_bench
 	@$(BIN)/python -m benchmarks.terminal_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
@@ -95,5 +104,5 @@ definitions: setup ## write down what requests say of the built-in tools, after 
 	@$(BIN)/python scripts/definitions.py
 
 clean: ## remove everything made here except .wheels
-	rm -rf .venv .venv-peers .venv-fuzz .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-peers .venv-fuzz .conformance .mcp-servers .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from handrail.mcp.config import ServerConfig
-from handrail.mcp.open_peer import connected
+from handrail.mcp.open_peer import open_once
 from handrail.session.mcp_servers import Servers
 
 SERVER = """
@@ -63,7 +63,7 @@ async def call_overhead() -> float:
         "s", "stdio", command=sys.executable, args=("-S", "-c", SERVER, "0"), env=dict(os.environ), cwd="/"
     )
     spent: list[float] = []
-    async with connected(config) as server:
+    async with open_once(config) as server:
         for _ in range(CALLS):
             begun = time.perf_counter()
             output = await server.call("t", {"a": 1}, "call", lambda _news: None)

@@ -46,6 +46,7 @@ asyncio.run(main())
 BYTECODE = tempfile.TemporaryDirectory(prefix="handrail-bytecode-")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 ENVIRONMENT["PYTHONPYCACHEPREFIX"] = BYTECODE.name
+NOWHERE = "/nonexistent/bytecode"
 STATE = tempfile.TemporaryDirectory(prefix="handrail-state-")
 ENVIRONMENT["HANDRAIL_STATE_DIR"] = STATE.name  # not among the owner's sessions
 
@@ -70,24 +71,25 @@ def cpu(command: list[str]) -> float:
     return sorted(spent)[RUNS // 4] * 1000
 
 
-async def started(replies: list[Reply], thinking: float, *command: str) -> Started:
+async def started(replies: list[Reply], thinking: float, *command: str, bytecode: bool = True) -> Started:
     """A program against a model that thinks for some seconds before its first answer."""
+    unwritten = {} if bytecode else {"PYTHONPYCACHEPREFIX": NOWHERE, "PYTHONDONTWRITEBYTECODE": "1"}
     thought = asyncio.Event()
     replies[0] = replace(replies[0], gates={0: thought})
     async with ModelServer(replies) as server:
         began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
             *(word.replace("URL", server.url) for word in command),
-            env={**ENVIRONMENT, "ANTHROPIC_BASE_URL": server.url},
+            env={**ENVIRONMENT, "ANTHROPIC_BASE_URL": server.url, **unwritten},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
         )
-        asked = await _request(server, process, 1)
+        asked = await request_time(server, process, 1)
         work = _cpu_so_far(process.pid)
         await asyncio.sleep(thinking)
         thought.set()
         answered = time.perf_counter()
-        again = await _request(server, process, len(replies)) if len(replies) > 1 else answered
+        again = await request_time(server, process, len(replies)) if len(replies) > 1 else answered
         assert process.stdout is not None
         await process.stdout.readline()
         spoken = time.perf_counter()
@@ -102,7 +104,7 @@ def _cpu_so_far(process: int) -> float:
     return int(spent.read_text().split()[0]) / 1e6 if spent.exists() else math.nan
 
 
-async def _request(server: ModelServer, process: asyncio.subprocess.Process, number: int) -> float:
+async def request_time(server: ModelServer, process: asyncio.subprocess.Process, number: int) -> float:
     """When the request of that number is there."""
     while len(server.requests) < number:
         if process.returncode is not None:
@@ -115,13 +117,17 @@ async def starts() -> dict[str, float]:
     """Ours and the floor take turns; the figures are those of the first quartile."""
     answer, call = Reply((Text("Hello"),)), Reply((ToolUse("t1", "Read", {"file_path": "README.md"}),))
     ours = (HANDRAIL, "-p", "hi")
-    seen: dict[str, list[Started]] = {"floor": [], "plain": [], "leaving": [], "calling": [], "calling at once": []}
+    kinds = ("floor", "plain", "leaving", "calling", "calling at once", "floor uncompiled", "uncompiled")
+    seen: dict[str, list[Started]] = {kind: [] for kind in kinds}
     for _ in range(STARTS + 1):
         seen["floor"].append(await started([answer], 0, sys.executable, "-c", FLOOR, "URL"))
         seen["plain"].append(await started([answer], 0, *ours))
         seen["leaving"].append(await started([answer], 0.1, *ours))  # the tools are being loaded just then
         seen["calling"].append(await started([call, answer], 0.6, *ours))
         seen["calling at once"].append(await started([call, answer], 0, *ours))
+        floor = await started([answer], 0, sys.executable, "-c", FLOOR, "URL", bytecode=False)
+        seen["floor uncompiled"].append(floor)
+        seen["uncompiled"].append(await started([answer], 0, *ours, bytecode=False))
 
     def usual(what: str, figure: Callable[[Started], float]) -> float:
         return sorted(map(figure, seen[what][1:]))[STARTS // 4]  # the first one wrote the bytecode
@@ -132,6 +138,9 @@ async def starts() -> dict[str, float]:
         "handrail -p, start to first request (ms)": mine,
         "handrail -p / floor": mine / base,
         "handrail -p / floor, in CPU time": usual("plain", attrgetter("work")) / usual("floor", attrgetter("work")),
+        "without bytecode, start to first request (ms)": usual("uncompiled", attrgetter("request")),
+        "the same / floor without bytecode": usual("uncompiled", attrgetter("request"))
+        / usual("floor uncompiled", attrgetter("request")),
         "last output to end of process (ms)": usual("plain", attrgetter("leaving")),
         "the same while tools are loaded (ms)": usual("leaving", attrgetter("leaving")),
         "first call, model thought for 0.6 s (ms)": usual("calling", attrgetter("calling")),
@@ -152,7 +161,7 @@ def main() -> None:
         print(json.dumps(figures))
         return
     for name, value in figures.items():
-        print(f"{name:<44} {value:10.2f}")
+        print(f"{name:<46} {value:10.2f}")
 
 
 if __name__ == "__main__":

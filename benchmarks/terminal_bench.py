@@ -1,5 +1,5 @@
 """
-How fast the terminal is: to its first prompt, per delta, from key to echo under load, and in completion.
+How fast the terminal is: to its first prompt, per delta, and in completion.
 
     python -m benchmarks.terminal_bench
 """
@@ -26,6 +26,8 @@ from handrail.tui.interactive.view import ConversationView
 BARE = "from prompt_toolkit import prompt\nprompt('> ')"
 PROMPT = b"\x1b[0m>"
 RUNS = 7
+PIECE = 4
+"""Characters of a delta, as models send them."""
 
 
 def first_prompt(argv: list[str], mark: bytes, env: dict[str, str]) -> float:
@@ -45,14 +47,14 @@ def first_prompt(argv: list[str], mark: bytes, env: dict[str, str]) -> float:
     return took
 
 
-def deltas(count: int, size: int) -> float:
+def deltas(size: int) -> float:
     """Microseconds of CPU per delta of an answer that is drawn 15 times a second at 10,000 deltas a second."""
     blocks: list[ScreenBlock] = []
     view = ConversationView(blocks.append, time.monotonic, lambda: THEMES["dark"])
     view.on_event(BlockStart(0, "text"))
     words = ("word " * 11 + "end.\n\n") if size < 40_000 else "some words in a long paragraph "
     text = (words * (size // len(words) + 1))[:size]
-    step = max(size // count, 1)
+    step = PIECE
     started = time.process_time()
     for at in range(0, size, step):
         view.on_event(Delta(0, text[at : at + step]))
@@ -112,9 +114,9 @@ def main() -> None:
     print(
         f"first prompt: {other * 1e3:.0f} ms, a bare prompt_toolkit prompt {one * 1e3:.0f} ms, ratio {other / one:.2f}"
     )
-    deltas(1_000, 1_000)  # what is imported late is imported now
+    deltas(1_000)  # what is imported late is imported now
     for size in (1_000, 40_000, 400_000):
-        print(f"CPU per delta of an answer of {size // 1000:,} kB: {deltas(10_000, size):.1f} us")
+        print(f"CPU per delta of an answer of {size // 1000:,} kB: {deltas(size):.1f} us")
     first, pause = asyncio.run(completion())
     print(f"completion in 100,000 files: {first:.0f} ms, longest pause for keys {pause:.1f} ms")
 

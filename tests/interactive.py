@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 import pyte
+from wcwidth import wcswidth
 
 from tests.forked import program
 from tests.on_terminal import PATIENCE
@@ -23,9 +24,12 @@ BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 FORBIDDEN = ("\x1b[?1049h", "\x1b[2J", "\x1b[3J", "\x1b[6n")
 OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]2;[^\x07\x1b]*\x07|\x1b\[ q|\x1b\[[0-9]* q|\r|\n|\x07|\x08")
 
+MOVES = re.compile(r"\r|\n|\x1b\[[0-9;]*[A-DGHJKMfd]")
+"""What ends a run of text in a row."""
+
 
 class Conversing:
-    """`handrail` with these arguments on a pseudo-terminal of this size, drawn by an emulator."""
+    """`handrail`, or what `start` says, with these arguments on a pseudo-terminal, drawn by an emulator."""
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class Conversing:
         columns: int = 80,
         rows: int = 24,
         real: bool = False,
+        start: tuple[str, ...] = (),
     ) -> None:
         self._folder = folder
         self._env = {"TERM": "xterm-256color", "LANG": "C.UTF-8", **env}
@@ -42,13 +47,14 @@ class Conversing:
         self._env.pop("NO_COLOR", None)
         self._env |= {name: value for name, value in env.items() if name == "NO_COLOR"}
         self._arguments = arguments
-        self._start = (sys.executable, "-m", "handrail") if real else (str(program()),)
+        self._start = start or ((sys.executable, "-m", "handrail") if real else (str(program()),))
         self._ours, self._theirs = os.openpty()
         self.screen = pyte.HistoryScreen(columns, rows, history=20_000, ratio=1)
         self._stream = pyte.Stream(self.screen)
         self._arrived = asyncio.Event()
         self._is_over = False
         self.raw = ""
+        self._widest = columns
         self._set_size(columns, rows)
 
     def _set_size(self, columns: int, rows: int) -> None:
@@ -107,6 +113,7 @@ class Conversing:
 
     def resize(self, columns: int, rows: int = 24) -> None:
         """Give the terminal another size."""
+        self._widest = max(self._widest, columns)
         self.screen.resize(rows, columns)
         self._set_size(columns, rows)
         self.process.send_signal(signal.SIGWINCH)
@@ -154,7 +161,7 @@ class Conversing:
         return termios.tcgetattr(self._theirs) == self._before
 
     def check_frames(self) -> None:
-        """Assert what holds for every frame: one synchronized write, and nothing that steers the terminal behind it."""
+        """Assert what holds for every frame: one synchronized write, no line too wide, nothing that steers in it."""
         for forbidden in FORBIDDEN:
             assert forbidden not in self.raw
         depth = 0
@@ -164,6 +171,8 @@ class Conversing:
                 assert depth in (0, 1)
             elif depth == 0:
                 assert not OURS.sub("", part).strip() or "handrail" in part, f"written outside of a frame: {part!r}"
+            for row in MOVES.split(part) if depth else ():
+                assert wcswidth(OURS.sub("", row)) <= self._widest, f"wider than the screen: {row!r}"
             rest = OURS.sub("", part)
             assert "\x1b" not in rest, f"a raw escape: {part!r}"
             assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", rest), repr(part)

@@ -38,10 +38,10 @@ def lazy_names() -> Iterator[tuple[str, str | None]]:
 def test_a_lazy_module_is_imported_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
 
-    absent = lazy("this_is_not_there")
+    absent, late = lazy("this_is_not_there"), lazy("colorsys")
     assert "colorsys" not in sys.modules
 
-    assert colorsys.rgb_to_hsv(0, 0, 0) == (0, 0, 0)
+    assert late.rgb_to_hsv(0, 0, 0) == colorsys.rgb_to_hsv(0, 0, 0) == (0, 0, 0)
     assert "colorsys" in sys.modules
     with pytest.raises(ModuleNotFoundError, match="this_is_not_there"):
         _ = absent.anything

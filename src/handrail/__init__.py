@@ -9,6 +9,7 @@ TYPE_CHECKING = False  # as type checkers know it; the typing module would cost 
 if TYPE_CHECKING:
     from typing import Any
 
+    from handrail.agents.spec import AgentSpec
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
     from handrail.dispatch.approval.question import Question
     from handrail.dispatch.executor import ToolExecutor
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from handrail.tools.cards import Card
     from handrail.tools.catalog import Catalog
     from handrail.tools.context import Progress, ProgressCallback, RunContext, ToolContext
+    from handrail.tools.delegation import AgentNews, AgentReport
     from handrail.tools.function import tool
     from handrail.tools.outcome import Cause, Outcome, Status
     from handrail.tools.output import ContextChange, Output
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "agents.spec": ("AgentSpec",),
     "session.agent": ("Agent", "query"),
     "session.answer": ("Answer",),
     "session.spec": ("SessionHost", "SessionSpec"),
@@ -67,6 +70,7 @@ _HOME = {
     "tools.cards": ("Card",),
     "tools.catalog": ("Catalog",),
     "tools.context": ("Progress", "ProgressCallback", "RunContext", "ToolContext"),
+    "tools.delegation": ("AgentNews", "AgentReport"),
     "tools.function": ("tool",),
     "tools.outcome": ("Cause", "Outcome", "Status"),
     "tools.output": ("ContextChange", "Output"),
@@ -83,6 +87,9 @@ __all__ = [
     "AbortSignal",
     "Access",
     "Agent",
+    "AgentNews",
+    "AgentReport",
+    "AgentSpec",
     "Allow",
     "Answer",
     "Ask",

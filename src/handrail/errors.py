@@ -7,6 +7,7 @@ An exception that is raised and caught within one module is named `_LikeThisErro
       ToolError            a tool failed; the message goes to the model
         FileChangedError     a file has changed since it was read
         TaskListError        a change of a task list is not possible
+        MissingCapabilityError  the MCP client that called cannot be asked what the tool needs
       InputError           a tool's input does not fit its schema
       ToolDefinitionError  a tool is declared in a way that cannot work
       ToolTimeoutError     a tool took longer than its time limit
@@ -34,7 +35,13 @@ An exception that is raised and caught within one module is named `_LikeThisErro
         HttpStatusError      the status of an MCP server refuses a request
         UnreachableError     an MCP server gave no answer at all
         SessionLostError     an MCP server does not know our session any more
+      HttpRefusalError     a request to a server of ours is refused
+      ListenError          a server may not or cannot listen where it should
+      ScheduleError        a schedule is not understood, or cannot be kept
+      LspError             a language server cannot be used, or its answer makes no sense
+        LspAnswerError       the answer of a language server to a request is an error
       FlagError            the flags of a command cannot be used
+      DemoWantedError      a person without a key for a model wants to see the demo
       ClosedError          the other side of a stream has gone
       ControlError         a question over the wire has no answer
 """
@@ -54,6 +61,10 @@ class FileChangedError(ToolError):
 
 class TaskListError(ToolError):
     """The change is not possible; the list stays as it is."""
+
+
+class MissingCapabilityError(ToolError):
+    """The MCP client that called a tool does not offer what the tool needs of it."""
 
 
 class InputError(HandrailError):
@@ -201,12 +212,46 @@ class SessionLostError(McpError):
     """The server does not know our session any more: it did nothing, and a new session is needed."""
 
 
+class HttpRefusalError(HandrailError):
+    """A request to a server of ours is refused: the status, and the code and id of the JSON-RPC error in its answer."""
+
+    def __init__(self, status: int, message: str, code: int = -32600, number: int | str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.id = number
+
+
+class ListenError(HandrailError):
+    """A server may not listen at an address, or cannot; the message says which flag or package is missing."""
+
+
+class ScheduleError(HandrailError):
+    """A schedule is not understood, or cannot be kept."""
+
+
+class LspError(HandrailError):
+    """A language server cannot be started or asked, or said what makes no sense."""
+
+
+class LspAnswerError(LspError):
+    """The answer of a language server to a request is an error, with its code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class FlagError(HandrailError):
     """The flags of a command cannot be used. `usage` shows how the command is written."""
 
     def __init__(self, message: str, usage: str) -> None:
         super().__init__(message)
         self.usage = usage
+
+
+class DemoWantedError(HandrailError):
+    """The person has no key for a model, and wants to see the demo."""
 
 
 class ClosedError(HandrailError):

@@ -23,8 +23,13 @@ T = TypeVar("T")
 class LazyModule(ModuleType):
     """Stands for a module and imports it when an attribute of it is first read."""
 
+    _module: ModuleType | None = None
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        module = self._module
+        if module is None:
+            module = self._module = import_module(self.__name__)
+        return getattr(module, name)
 
 
 @overload

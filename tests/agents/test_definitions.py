@@ -29,6 +29,7 @@ def test_a_file_defines_an_agent() -> None:
         model="inherit",
         max_turns=4,
         source="reviewer.md",
+        origin="user",
     )
 
 
@@ -51,7 +52,7 @@ def test_a_file_that_defines_none_says_why(text: str, why: str) -> None:
 def test_a_program_defines_an_agent() -> None:
     value = {"description": "d", "prompt": "p", "tools": ["Read"], "model": "haiku", "maxTurns": 2}
     assert parse_json("x", value, "options") == AgentDefinition(
-        "x", "d", "p", ("Read",), model="haiku", max_turns=2, source="options"
+        "x", "d", "p", ("Read",), model="haiku", max_turns=2, source="options", origin="flags"
     )
 
 

@@ -194,7 +194,7 @@ def test_isolation_that_cannot_be_given_is_an_error(tmp_path: Path, what: str) -
         case _:
             folder = new_repository(tmp_path / "l")
             (folder / ".handrail").symlink_to(tmp_path)
-    with pytest.raises(ToolError, match="There is no worktree for the sub-agent"):
+    with pytest.raises(ToolError, match="There is no worktree"):
         add_worktree(folder, folder, "agent-1", tmp_path / "state", ENV)
     assert not (tmp_path / "ran").exists()
 

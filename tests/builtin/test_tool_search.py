@@ -23,7 +23,7 @@ def catalog() -> Catalog:
 
 
 @pytest.mark.proves("N15", "C7", "C8", "C9", "C10")
-@pytest.mark.parametrize("query", ["select:Sleep", "pause seconds", "+sleep"])
+@pytest.mark.parametrize("query", ["select:Sleep", "pause briefly", "+sleep"])
 async def test_what_is_found_is_referred_to_and_loaded_for_the_next_request(
     ctx: ToolContext, catalog: Catalog, query: str
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 HALF = json.loads('"\\ud800"')
 WHAT = sys.argv[1]
@@ -21,15 +22,21 @@ RESULTS = {
     "a result without end": {"content": [], "structuredContent": {"v": nested(400)}},
     "its variables": {"content": [{"type": "text", "text": json.dumps(dict(os.environ))}]},
 }
+NAMES = ["a.b", "a b", "c"] if WHAT == "two tools of one name" else ["t"]
 ANSWERS = {
     "initialize": {"capabilities": {"tools": {}}},
     "tools/list": {
-        "tools": [{"name": "t", "description": DESCRIPTIONS.get(WHAT, "d"), "inputSchema": {"type": "object"}}]
+        "tools": [
+            {"name": name, "description": DESCRIPTIONS.get(WHAT, "d"), "inputSchema": {"type": "object"}}
+            for name in NAMES
+        ]
     },
     "tools/call": RESULTS.get(WHAT, {"content": [{"type": "text", "text": "ok"}]}),
 }
 
 for line in sys.stdin:
     message = json.loads(line)
+    if message.get("method") == "tools/call" and sys.argv[2:]:
+        Path(sys.argv[2]).touch()
     if message.get("method") in ANSWERS:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": ANSWERS[message["method"]]}), flush=True)

@@ -96,20 +96,13 @@ async def test_the_mode_of_an_agent_counts_only_where_it_is_stricter(tmp_path: P
     assert ((tmp_path / "new.txt").exists(), (tmp_path / "other.txt").exists()) == (made, False)
 
 
-@pytest.mark.parametrize(
-    ("name", "head", "said"),
-    [
-        ("nobody", "", "there is no agent 'nobody'. There are: Explore, Plan, general-purpose, here."),
-        ("here", "tools: Read, mcp__db__query", "wants 'mcp__db__query' and no other tools of servers"),
-    ],
-)
-async def test_an_agent_that_cannot_lead_is_an_error(tmp_path: Path, name: str, head: str, said: str) -> None:
-    written(tmp_path, "here", head)
+async def test_an_agent_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    written(tmp_path, "here", "")
 
-    ran, server = await handrail([], tmp_path, "-p", "hi", "--agent", name)
+    ran, server = await handrail([], tmp_path, "-p", "hi", "--agent", "nobody")
 
     assert (ran.code, ran.out, server.requests) == (1, "", [])
-    assert said in ran.errors
+    assert "there is no agent 'nobody'. There are: Explore, Plan, general-purpose, here." in ran.errors
 
 
 async def test_debug_output_goes_to_a_file_of_the_owner_without_secrets(tmp_path: Path) -> None:
@@ -182,7 +175,13 @@ async def test_a_debug_file_that_cannot_be_written_is_an_error(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("head", "servers"),
-    [("tools: Read", 0), ("tools: Read, mcp__*", 8), ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 7)],
+    [
+        ("tools: Read", 0),
+        ("tools: Read, mcp__ref__fail", 1),
+        ("tools: Read\nmcpServers: ref", 9),
+        ("tools: Read, mcp__*", 9),
+        ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 8),
+    ],
 )
 async def test_tools_of_servers_are_there_only_for_an_agent_that_wants_them(
     tmp_path: Path, head: str, servers: int

@@ -196,6 +196,20 @@ def test_protection_is_claimed_only_where_it_is_in_use(tmp_path: Path, monkeypat
     assert protection()[0] is State.OK
 
 
+@pytest.mark.proves("N18")
+def test_it_says_which_service_searches_the_web_and_how_to_have_one(tmp_path: Path) -> None:
+    [without] = doctor.web(here(tmp_path))
+    variables = {**here(tmp_path).variables, "SEARXNG_URL": "http://localhost:8888"}
+    [by_server] = doctor.web(here(tmp_path, variables=variables))
+    official = {**here(tmp_path).variables, "ANTHROPIC_BASE_URL": "", "ANTHROPIC_API_KEY": "k", "BRAVE_API_KEY": "b"}
+    [by_key] = doctor.web(here(tmp_path, variables=official))
+
+    assert without.state is State.OFF
+    assert "BRAVE_API_KEY or TAVILY_API_KEY" in without.text
+    assert (by_server.state, by_server.text) == (State.OK, "by searxng at http://localhost:8888; not asked")
+    assert (by_key.state, by_key.text) == (State.OK, "by brave; not asked")
+
+
 def test_every_optional_part_says_what_is_off_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "pypdfium2" else object())
 
@@ -204,7 +218,10 @@ def test_every_optional_part_says_what_is_off_without_it(tmp_path: Path, monkeyp
     assert {name: state for name, (state, _) in found.items()} == {
         "images": State.OK,
         "pdf": State.OFF,
+        "serve": State.OK,
         "encodings": State.OK,
+        "web": State.OK,
+        "otel": State.OK,
         "testing": State.OK,
     }
     assert found["pdf"][1].endswith("reading the pages of PDF files. Install it with: pip install 'handrail[pdf]'")
@@ -304,3 +321,26 @@ def test_a_state_folder_that_others_can_open_is_a_problem(tmp_path: Path) -> Non
     folder.rmdir()
     folder.write_text("")
     assert [text.partition(".")[0] for _, text in problems(here(tmp_path))] == ["is not a folder"]
+
+
+def test_the_language_servers_that_are_found_and_what_to_install_are_said(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "gopls").write_text("#!/bin/sh\n")
+    (programs / "gopls").chmod(0o755)
+    write(tmp_path / "home", '{"lspServers": {"zig": {"command": "zls"}, "own": {"command": "none"}}}')
+    variables = {"PATH": str(programs), "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+
+    found = {
+        each.name: (each.state, each.text) for each in doctor.language_servers(here(tmp_path, variables=variables))
+    }
+
+    assert found["gopls"] == (State.OK, str(programs / "gopls"))
+    assert found["python"][1].startswith("none for these files. Get basedpyright with: pip install basedpyright")
+    assert "(pyright, ty would do too)" in found["python"][1]
+    assert found["lspServers"][0] is State.PROBLEM
+    assert found["trust"] == (
+        State.NOTE,
+        "they run in trusted folders only, so the tool LSP is off here. Trust this one with: handrail trust",
+    )
+    assert "go" not in found

@@ -156,7 +156,7 @@ def test_a_misspelt_family_of_tools_is_warned_about(place: Place) -> None:
     place.call("Bash", "--allowedTools=Bash", env={"HANDRAIL_FEATURES": "-backgroud"}, command="true")
 
     assert "HANDRAIL_FEATURES names 'backgroud'" in place.warnings
-    assert "Known: agents, background, plan, questions, task-list." in place.warnings
+    assert "Known: agents, background, plan, questions, schedules, task-list, web" in place.warnings
 
 
 def test_edit_and_write_read_the_file_first_and_say_so(place: Place) -> None:

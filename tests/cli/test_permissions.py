@@ -3,8 +3,10 @@
 import asyncio
 import io
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,7 +78,7 @@ def test_explain_names_the_rule_its_file_and_line_and_what_each_layer_says(
         ("npm run test", False, True),
         ("rm x", False, True),
     ]
-    assert told["segments"][0]["why"] == "run: npm sub-command 'run' is not listed"
+    assert told["segments"][0]["why"] == "test: npm run takes no such operand"
     assert (told["changes"][0]["change"], told["changes"][0]["decision"]) == (
         "without the deny rule Bash(rm *) (settings of this run settings.json:12)",
         "ask",
@@ -159,7 +161,7 @@ def test_a_call_can_be_written_like_a_rule(
         (("explain", "bash(ls)"), "there is no tool 'bash'. Names keep their case: Bash."),
         (("explain", "Raed", "{}"), "there is no tool 'Raed'. Did you mean 'Read'?"),
         (("explain", "Bsh", "ls"), "there is no tool 'Bsh'. Did you mean 'Bash'?"),
-        (("explain", "Frobnicate", "{}"), "there is no tool 'Frobnicate'. `handrail tools` lists them."),
+        (("explain", "Zzyzx", "{}"), "there is no tool 'Zzyzx'. `handrail tools` lists them."),
         (("explain", "Bash", "{}", "--mode", "brave"), "there is no mode 'brave'"),
         (("explain", "Bash", "{}", "--permission-mode", "brave"), "there is no mode 'brave'"),
         (("explain", "Bash", "{}", "--cwd", "nowhere"), "--cwd: 'nowhere' is not a folder"),
@@ -398,6 +400,82 @@ def test_all_three_judge_the_conditions_of_a_call_and_name_the_unmet_one(
         assert UNMET in reason
 
 
+def plant(project: Path, kind: str) -> None:
+    """Something for which a line that only reads is asked about; a program of it leaves a marker."""
+
+    def git(*words: str, where: Path = project) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+        subprocess.run(["git", *who, *words], cwd=where, check=True, capture_output=True)
+
+    inner = project / "inner"
+    inner.mkdir()
+    for folder in (inner, project):
+        git("init", "-q", where=folder)
+        (folder / ".gitattributes").write_text("* filter=x diff=x\n")
+        (folder / "f.txt").write_text("1\n")
+        git("add", "f.txt", ".gitattributes", *(["inner"] if folder == project else []), where=folder)
+        git("commit", "-qm", "one", where=folder)
+        (folder / "f.txt").write_text("2\n")
+    runs = f"touch {project}/ran; cat"
+    if kind in ("filter.x.clean", "diff.external", "diff.x.textconv", "gpg.program"):
+        git("config", kind, runs)
+        git("config", "log.showSignature", "true")
+    elif kind == "inner":
+        git("config", "filter.x.clean", runs, where=inner)
+    elif kind == "elsewhere":
+        elsewhere = Path(tempfile.mkdtemp(dir=project.parent)) / "git"
+        (project / ".git").rename(elsewhere)
+        (project / ".git").write_text(f"gitdir: {elsewhere}\n")
+    elif kind == "include":
+        git("config", "include.path", "../more.gitconfig")
+    elif kind == "program":
+        (project / "bin").mkdir()
+        (project / "bin" / "ls").write_text(f"#!/bin/sh\ntouch {project}/ran\n")
+        (project / "bin" / "ls").chmod(0o755)
+
+
+CONDITIONS = [
+    ("filter.x.clean", "git status", UNMET),
+    ("diff.x.textconv", "touch a; git log -p", "sets diff.x.textconv, which runs a program"),
+    ("gpg.program", "touch a; git log", "only reads where the repository names no programs to run"),
+    ("inner", "git status", "which git enters"),
+    ("elsewhere", "git log", "outside the workspace"),
+    ("include", "git status", "includes"),
+    ("program", "ls", "ls is a program of the project itself"),
+    ("none", "git status", ""),
+    ("filter.x.clean", "cat f.txt", ""),
+    ("inner", "git log", ""),
+]
+
+
+@pytest.mark.proves("X19")
+@pytest.mark.needs("git")
+@pytest.mark.parametrize(("kind", "line", "unmet"), CONDITIONS, ids=lambda each: each.replace(" ", "-"))
+def test_no_condition_is_judged_otherwise_than_a_call_judges_it(
+    kind: str, line: str, unmet: str, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(project, kind)
+    state = project.with_name(project.name + "-state")
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(state))
+    if kind == "program":
+        monkeypatch.setenv("PATH", f"{project}/bin:{os.environ['PATH']}")
+    session_in(state, project, "mine", line)
+    mode = ["--permission-mode", "acceptEdits"]
+
+    called = json.loads(called_json(capsys, "Bash", {"command": line}, *mode))
+    told = explained(capsys, f"Bash({line})", *mode)
+    tested = json.loads(printed(capsys, "test", "--json", examples(project, bash(line, "ask")), *mode)[1])
+    simulated = json.loads(printed(capsys, "simulate", "--session", "mine", "--json", *mode)[1])["changed"]
+
+    wanted = "ask" if unmet else "allow"
+    assert (called["status"] == "denied") is bool(unmet), called
+    assert (told["decision"], tested["decision"]) == (wanted, wanted)
+    assert [each["after"] for each in simulated] == ([wanted] if unmet else [])
+    for reason in (told["reason"], tested["reason"], *(each["reason"] for each in simulated)):
+        assert unmet in reason
+    assert not (project / "ran").exists()
+
+
 def test_an_example_in_another_folder_is_judged_by_the_repository_there(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -409,8 +487,8 @@ def test_an_example_in_another_folder_is_judged_by_the_repository_there(
     assert printed(capsys, "test", file) == (0, "1 of 1 as expected\n")
 
 
-def called_json(capsys: pytest.CaptureFixture[str], tool: str, values: dict[str, Any]) -> str:
-    run(["call", "--json", tool, json.dumps(values)])
+def called_json(capsys: pytest.CaptureFixture[str], tool: str, values: dict[str, Any], *flags: str) -> str:
+    run(["call", "--json", *flags, tool, json.dumps(values)])
     return capsys.readouterr().out
 
 

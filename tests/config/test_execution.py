@@ -26,9 +26,29 @@ def test_policy_goes_before_variables_and_these_before_other_files() -> None:
     written = settings({"features": {"agents": False, "new": True}})
     env = {"HANDRAIL_FEATURES": "agents, -task-list,"}
 
-    assert features_of(written, {}) == {"background", "plan", "questions", "task-list", "new"}
-    assert features_of(written, env) == {"agents", "background", "plan", "questions", "new"}
-    assert features_of(settings({}, {"features": {"agents": False}}), env) == {"background", "plan", "questions"}
+    assert features_of(written, {}) == {
+        "background",
+        "plan",
+        "questions",
+        "schedules",
+        "task-list",
+        "web",
+        "worktrees",
+        "new",
+    }
+    assert features_of(written, env) == {
+        "agents",
+        "background",
+        "plan",
+        "questions",
+        "schedules",
+        "web",
+        "worktrees",
+        "new",
+    }
+    assert features_of(settings({}, {"features": {"agents": False}}), env) == {
+        "background", "plan", "questions", "schedules", "web", "worktrees",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -47,7 +67,7 @@ def test_families_that_do_not_exist_are_named_with_the_known_ones(
 
     assert found == tuple(
         f"{place} names {name}, which is no family of tools and has no effect. "
-        "Known: agents, background, plan, questions, task-list."
+        "Known: agents, background, plan, questions, schedules, task-list, web, worktrees."
         for place, name in named
     )
 

@@ -288,12 +288,12 @@ IDLE = frozenset(key.name for key in KEYS if not key.has_effect)
 
 
 def test_a_setting_without_effect_asks_for_no_trust_and_does_nothing(world: World) -> None:
-    world.write("project/.claude/settings.json", {"attribution": {}, "language": "fr", "enabledPlugins": {}})
+    world.write("project/.claude/settings.json", {"attribution": {}, "language": "fr"})
 
     found = world.live().loaded
 
     assert (found.settings.items, found.settings.values) == ((), {})
-    assert found.notes() == (".claude/settings.json: no effect here: attribution, language, enabledPlugins",)
+    assert found.notes() == (".claude/settings.json: no effect here: attribution, language",)
 
 
 @given(st.dictionaries(NAMES, st.booleans() | st.sampled_from(["plan", "auto", "x"]) | st.lists(st.text(), max_size=2)))

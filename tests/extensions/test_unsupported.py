@@ -35,7 +35,7 @@ def listing(family: str, source: str, *names: str) -> FolderListing:
             listing(".claude", "project", "output-style/", "plugins/", "command/"),
             [
                 ".claude/output-style/ is not read: output styles are read from output-styles/",
-                ".claude/plugins/ is not read: plugins are not supported yet",
+                ".claude/plugins/ is not read: plugins are added with: handrail plugins add",
                 ".claude/command/ is not read: commands are read from commands/",
             ],
             id="what has a meaning elsewhere, or is misspelt",

@@ -43,7 +43,7 @@ def options(server: ModelServer) -> ModelOptions:
 async def test_a_server_that_hangs_delays_no_first_word_and_its_tools_are_appended_when_it_answers(
     work: Path, env: dict[str, str]
 ) -> None:
-    gate, came, asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    gate, asked = asyncio.Event(), asyncio.Event()
     warnings: list[str] = []
 
     async def carry(_name: str, message: Message) -> Message:
@@ -51,23 +51,19 @@ async def test_a_server_that_hangs_delays_no_first_word_and_its_tools_are_append
         tools = [{"name": "a", "description": "Late.", "inputSchema": {"type": "object"}}]
         return {"jsonrpc": "2.0", "id": message.get("id"), "result": {"capabilities": {"tools": {}}, "tools": tools}}
 
-    def on_warning(text: str) -> None:
-        warnings.append(text)
-        if "has answered" in text:
-            came.set()
-
     env |= {"HANDRAIL_MCP_WAIT_MS": "0", "ENABLE_TOOL_SEARCH": "false"}
     first = Reply((ToolUse("1", "Glob", {"pattern": "*"}),), gates={0: asked})
     with anyio.fail_after(20):
         async with ModelServer([first, Reply((Text("Done."),))], strict=True) as server:
-            host = SessionHost(mcp_transport=carry, on_warning=on_warning)
+            host = SessionHost(mcp_transport=carry, on_warning=warnings.append)
             agent = open_agent(work, env, options(server), servers={"slow": {"type": "sdk"}}, host=host)
             try:
                 run = asyncio.ensure_future(agent.ask("Go."))
                 while not server.requests:
                     await anyio.lowlevel.checkpoint()
                 gate.set()
-                await came.wait()
+                while "mcp__slow__a" not in agent.tools.names():
+                    await anyio.lowlevel.checkpoint()
                 asked.set()
                 await run
             finally:
@@ -75,10 +71,7 @@ async def test_a_server_that_hangs_delays_no_first_word_and_its_tools_are_append
             before, after = ([tool["name"] for tool in each.body["tools"]] for each in server.requests)
 
     assert after == [*before, "mcp__slow__a"]
-    assert [text.partition(" has ")[2].partition(",")[0] for text in warnings] == [
-        "not answered after 0 s",
-        "answered: 1 tool from now on.",
-    ]
+    assert warnings == []  # a short wait is nothing to tell people of
 
 
 # Commands that people bring along
@@ -202,7 +195,7 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
 ) -> None:
     write(work / ".claude/skills/pdf/SKILL.md", "---\ncolour: red\ndescription: d\n---\n")
     write(work / ".claude/settings.json", '{"outputStyle": "Concise", "spinner": {"verbs": []}}')
-    write(work / ".claude/agents/helper.md", "---\nname: helper\ndescription: d\nmemory: project\n---\nHelp.")
+    write(work / ".claude/agents/helper.md", "---\nname: helper\ndescription: d\ncolour: red\n---\nHelp.")
     write(tmp_path / "home/.claude/commands/fork.md", "---\ncontext: spoon\n---\nGo.")
     write(tmp_path / "home/.handrail/mcp.json", "{}")
     write(tmp_path / "home/.handrail/keybindings.json", "{}")
@@ -210,7 +203,7 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
         ".claude/settings.json: no effect here: spinner",
         "~/.claude/commands/fork.md: context is 'spoon'. Use fork, or leave it out.",
         ".claude/skills/pdf/SKILL.md: no effect: colour",
-        ".claude/agents/helper.md: no effect yet: memory",
+        ".claude/agents/helper.md: no effect: colour",
     ]
 
     warnings: list[str] = []

@@ -30,10 +30,13 @@ import pytest
 
 import handrail
 
+LATER = {"__main__", "testing.plugin", "cli.view_server", "serve.server", "web.app"}
+"""What a fork imports itself: what it starts with, and what imports anyio, which pytest wants to import first."""
+
 
 def imported() -> None:
     for module in pkgutil.walk_packages(handrail.__path__, "handrail."):
-        if module.name not in {"handrail.__main__", "handrail.testing.plugin"}:  # a fork imports what it starts with
+        if module.name.removeprefix("handrail.") not in LATER:
             import_module(module.name)
     if (measuring := coverage.Coverage.current()) and measuring._inorout:
         measuring.save()  # what was seen until now is not for each fork to write again

@@ -22,7 +22,8 @@ async def test_an_aside_is_the_text_and_what_it_used() -> None:
     used = Usage(10, 2)
     model: Any = scripted([[say("All "), use("1", "Read"), say("good."), UsageUpdate(used)]])
 
-    assert await side_request(model, QUESTION) == SideAnswer("All good.", "scripted", used)
+    blocks = (say("All "), use("1", "Read"), say("good."))
+    assert await side_request(model, QUESTION) == SideAnswer("All good.", "scripted", used, blocks=blocks)
 
 
 async def test_what_was_void_is_not_in_it() -> None:
@@ -34,4 +35,4 @@ async def test_what_was_void_is_not_in_it() -> None:
 async def test_a_failure_is_told_with_what_came_before() -> None:
     model: Any = scripted([[say("Half"), BROKEN]])
 
-    assert await side_request(model, QUESTION) == SideAnswer("Half", "scripted", Usage(), BROKEN)
+    assert await side_request(model, QUESTION) == SideAnswer("Half", "scripted", Usage(), BROKEN, (say("Half"),))

@@ -105,6 +105,13 @@ async def grow(ctx: Context) -> str:
     return "more"
 
 
+@server.tool()
+async def rewrite(ctx: Context) -> str:
+    """Changes what was noted today."""
+    await ctx.notify_resource_updated("notes://today")
+    return "rewritten"
+
+
 @server.prompt()
 def review(language: str) -> list[UserMessage]:
     """Looks at code."""
@@ -115,6 +122,12 @@ def review(language: str) -> list[UserMessage]:
 def today() -> str:
     """What was noted today."""
     return "sunny"
+
+
+@server.resource("notes://day/{name}", mime_type="text/plain")
+def day(name: str) -> str:
+    """What was noted on a day."""
+    return f"rain on {name}"
 
 
 @server.resource("notes://sound", mime_type="audio/wav")

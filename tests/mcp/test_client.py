@@ -78,7 +78,7 @@ async def test_tools_of_a_real_server_are_tools_of_ours(reference: Server) -> No
     assert add.is_read_only({})
     assert add.is_concurrency_safe({})
     assert not tools["mcp__my_ref_1__fail"].is_read_only({})
-    assert add.display_name() == "Add numbers"
+    assert add.display_name() == "my ref.1: Add numbers"
     assert add.parse({"a": "1", "b": 2}) == {"a": 1, "b": 2}
     with pytest.raises(InputError, match="'b' is missing"):
         add.parse({"a": 1})

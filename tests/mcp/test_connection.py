@@ -17,7 +17,7 @@ import pytest
 from handrail.errors import McpError
 from handrail.mcp.config import ServerConfig
 from handrail.mcp.connection import ConnectionEvents, ServerConnection
-from handrail.mcp.open_peer import NO_PARTS, ServerParts, connected
+from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_once
 from handrail.mcp.tools import McpTool
 from tests.forked import unmeasured
 
@@ -56,7 +56,7 @@ async def test_a_lost_program_keeps_its_tools_and_says_why_it_cannot_be_called()
     connection = ServerConnection("s", lambda: program("['t']", dying), events=ConnectionEvents(on_change=changed.set))
     with anyio.fail_after(30):
         connection.start()
-        await connection.settled()
+        await connection.wait_until_settled()
         before = connection.tools
         changed.clear()
         with pytest.raises(McpError, match=r"exit code 3\. Its last output: out of \ufffd\[31mcheese"):
@@ -88,7 +88,7 @@ async def test_a_list_that_changes_is_listed_anew_and_what_stays_the_same_stays_
     connection = ServerConnection("s", lambda: config, events=ConnectionEvents(on_change))
     with anyio.fail_after(30):
         connection.start()
-        await connection.settled()
+        await connection.wait_until_settled()
         await asyncio.sleep(0)
         changed.clear()
         [first] = connection.tools
@@ -106,7 +106,7 @@ async def test_connections_close_in_any_order_from_any_task_even_while_they_are_
     with anyio.fail_after(60):
         for each in connections:
             each.start()
-        await asyncio.gather(*(each.settled() for each in connections))
+        await asyncio.gather(*(each.wait_until_settled() for each in connections))
         calls = [asyncio.create_task(call(each)) for each in connections]
         await anyio.sleep(0)
         one, two, three = connections
@@ -227,7 +227,7 @@ async def test_a_server_that_forgot_our_session_gets_a_new_one_and_the_call_is_m
     with serving(legacy_with_sessions()) as (url, seen), anyio.fail_after(30):
         connection = ServerConnection("s", lambda: http(url))
         connection.start()
-        await connection.settled()
+        await connection.wait_until_settled()
         assert connection.status == "connected", connection.error
         output = await call(connection)
         await connection.aclose()
@@ -259,7 +259,7 @@ async def test_a_server_elsewhere_is_tried_again_and_is_back_with_the_same_tools
         with serving(lambda h, m: modern(h, m, say_ok)) as (url, _):
             connection = ServerConnection("s", lambda: http(url), events=ConnectionEvents(on_change, pause=pause))
             connection.start()
-            await connection.settled()
+            await connection.wait_until_settled()
             before = connection.tools
             await call(connection)
         online.clear()
@@ -323,13 +323,13 @@ def endless_event(handler: Handler, message: dict[str, Any]) -> None:
 )
 async def test_a_server_that_answers_wrongly_is_an_error_and_no_secret_leaves(answer: Answer, expected: str) -> None:
     with serving(answer) as (url, _), anyio.fail_after(30), pytest.raises(McpError, match=expected):
-        async with connected(http(url, headers={"Authorization": "Bearer secret"}, connect_time=10.0)):
+        async with open_once(http(url, headers={"Authorization": "Bearer secret"}, connect_time=10.0)):
             pass
 
 
 async def test_a_redirect_within_the_server_is_followed_with_the_headers_of_the_entry() -> None:
     with serving(slash) as (url, seen), anyio.fail_after(30):
-        async with connected(http(url, headers={"X-Team": "red", "Host": "elsewhere"})) as server:
+        async with open_once(http(url, headers={"X-Team": "red", "Host": "elsewhere"})) as server:
             await server.call("t", {}, "1", lambda _news: None)
     assert {each["x-team"] for each in seen} == {"red"}
     assert seen[-1]["mcp-method"] == "tools/call"
@@ -341,10 +341,10 @@ async def test_a_helper_brings_headers_and_its_failure_is_named(tmp_path: Path) 
     parts = ServerParts(env={"PATH": os.environ["PATH"], "SECRET": "s"})
     helper = """printf '{"X-Token": "%s-%s"}' "$HANDRAIL_MCP_SERVER_NAME" "$SECRET" """
     with serving(lambda h, m: modern(h, m, say_ok)) as (url, seen), anyio.fail_after(30):
-        async with connected(http(url, headers_helper=helper, cwd=str(tmp_path)), parts):
+        async with open_once(http(url, headers_helper=helper, cwd=str(tmp_path)), parts):
             pass
         with pytest.raises(McpError, match=r"exit code 4.*no token today"):
-            async with connected(http(url, headers_helper="echo no token today >&2; exit 4", cwd="/"), parts):
+            async with open_once(http(url, headers_helper="echo no token today >&2; exit 4", cwd="/"), parts):
                 pass
     assert {each["x-token"] for each in seen} == {"s-"}
 
@@ -363,7 +363,7 @@ async def test_lists_are_not_asked_for_again_while_they_hold() -> None:
         connection = ServerConnection("s", lambda: http(url))
         for _ in range(2):
             connection.start()
-            await connection.settled()
+            await connection.wait_until_settled()
             assert connection.status == "connected", connection.error
             await connection.aclose()
     assert asked.count("tools/list") == 1
@@ -381,7 +381,7 @@ async def test_a_call_without_progress_ends_sooner_than_one_with_progress() -> N
         "s", "stdio", command=config.command, args=config.args, env=config.env, cwd="/", call_time=30.0, idle_time=0.6
     )
     with anyio.fail_after(30):
-        async with connected(config) as server:
+        async with open_once(config) as server:
             await server.call("lively", {}, "1", lambda _news: None)
             with pytest.raises(McpError, match=r"did not answer tools/call or report progress in 0\.6 s"):
                 await server.call("quiet", {}, "2", lambda _news: None)
@@ -395,7 +395,7 @@ async def test_a_call_asks_for_input_only_so_often() -> None:
         handler.result(message, {"resultType": "input_required", "requestState": f"state-{len(rounds)}"})
 
     with serving(lambda h, m: modern(h, m, again)) as (url, _), anyio.fail_after(30):
-        async with connected(http(url), NO_PARTS) as server:
+        async with open_once(http(url), NO_PARTS) as server:
             with pytest.raises(McpError, match="more than 10 times"):
                 await server.call("t", {}, "1", lambda _news: None)
     assert [each.get("requestState") for each in rounds] == [None, *(f"state-{n}" for n in range(1, 11))]

@@ -14,7 +14,7 @@ from handrail.mcp.config import ServerConfig
 from handrail.mcp.dialect import MODERN
 from handrail.mcp.eras import EraMemory
 from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
-from handrail.mcp.open_peer import ServerParts, connected
+from handrail.mcp.open_peer import ServerParts, open_once
 from handrail.mcp.server import Server
 from tests.forked import unmeasured
 
@@ -69,7 +69,7 @@ async def server(request: pytest.FixtureRequest, address: str, tmp_path: Path) -
         save=save,
     )
     with anyio.fail_after(60):
-        async with connected(config, parts) as server:
+        async with open_once(config, parts) as server:
             assert server.welcome.era == era
             assert (server.welcome.version == MODERN) == (era == "modern")
             yield server
@@ -90,7 +90,7 @@ async def test_a_foreign_server_is_used_over_every_transport_in_both_eras(server
     painted = await server.call("paint", {}, "c", news.append)
     assert painted.blocks == (Text("accept blue"),)
 
-    assert {each.uri for each in server.resources} == {"notes://today", "notes://sound"}
+    assert {each.uri for each in server.resources} == {"notes://today", "notes://sound", "notes://day/{name}"}
     assert await server.read("notes://today") == (Text("[resource of ref at notes://today]\nsunny"),)
     await server.read("notes://sound")
     assert (tmp_path / "saved").read_bytes() == b"RIFFsound"

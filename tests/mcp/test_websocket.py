@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from handrail.errors import McpError
 from handrail.mcp.config import ServerConfig
-from handrail.mcp.open_peer import connected
-from handrail.mcp.websocket import BINARY, CLOSE, GUID, PING, PONG, TEXT, FrameReader, frame, masked
+from handrail.mcp.open_peer import open_once
+from handrail.mcp.websocket import BINARY, CLOSE, GUID, PING, PONG, TEXT, FrameReader, apply_mask, frame
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +50,7 @@ def test_messages_arrive_whole_wherever_bytes_and_frames_are_split(
 
 @given(st.binary(max_size=300), st.binary(min_size=4, max_size=4))
 def test_a_mask_laid_on_twice_is_gone(payload: bytes, mask: bytes) -> None:
-    assert masked(masked(payload, mask), mask) == payload
+    assert apply_mask(apply_mask(payload, mask), mask) == payload
 
 
 @pytest.mark.parametrize("size", [0, 125, 126, 65_535, 65_536])
@@ -113,7 +113,7 @@ async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         if size == 126:
             size = int.from_bytes(await reader.readexactly(2), "big")
         mask = await reader.readexactly(4)
-        payload = masked(await reader.readexactly(size), mask)
+        payload = apply_mask(await reader.readexactly(size), mask)
         kind = first & 0x0F
         if kind == PONG:
             assert payload == b"there?"
@@ -142,7 +142,7 @@ async def test_a_server_behind_a_web_socket_is_used_and_its_end_is_noticed() -> 
     listening = await asyncio.start_server(listener.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     with anyio.fail_after(30):
-        async with connected(ServerConfig("s", "ws", url=f"ws://127.0.0.1:{port}/x")) as server:
+        async with open_once(ServerConfig("s", "ws", url=f"ws://127.0.0.1:{port}/x")) as server:
             output = await server.call("t", {}, "1", lambda _news: None)
             assert "ponged: True" in str(output.blocks)
             await server.call("t", {"then": "close"}, "1", lambda _news: None)
@@ -150,7 +150,7 @@ async def test_a_server_behind_a_web_socket_is_used_and_its_end_is_noticed() -> 
             with pytest.raises(McpError, match="closed the connection"):
                 await server.call("t", {}, "1", lambda _news: None)
         with pytest.raises(McpError, match="does not speak WebSocket"):
-            async with connected(ServerConfig("s", "ws", url=f"ws://127.0.0.1:{port}/deaf")):
+            async with open_once(ServerConfig("s", "ws", url=f"ws://127.0.0.1:{port}/deaf")):
                 pass
         listening.close()
         await listening.wait_closed()

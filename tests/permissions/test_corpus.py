@@ -15,7 +15,7 @@ ACCEPTABLE = {
     "ask_or_error": {"error", "ask"},
     "deny_or_ask": {"deny", "ask"},
     "allow_or_ask": {"allow", "ask"},
-    "ask_or_upgrade": {"ask"},
+    "ask_or_upgrade": {"ask", "allow"},  # the tool rewrites it to https, which the rule allows
     "ask_or_mode": {"ask"},
     "ask_always": {"ask"},
     "no_escape": {"allow", "ask", "deny", "error"},

@@ -139,6 +139,7 @@ READING: dict[str, Make] = {
     "Read": shipped("Read", "file_path"),
     "Grep": shipped("Grep", "path", pattern="secret"),
     "Glob": shipped("Glob", "path", pattern="*"),
+    "LSP": shipped("LSP", "file_path", operation="documentSymbol"),
     "Bash": commanding("Bash", "cat -- {}"),
     "Bash, from its input": commanding("Bash", "cat < {}"),
     "Bash, in a line": commanding("Bash", "echo $(head -1 {}) && true"),

@@ -1,11 +1,13 @@
 """Names that run or decide something later: one table with sources, read by rules, questions and the sandbox alike."""
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.cli.main import run
 from handrail.permissions.paths import protected_name
 from handrail.permissions.protected_names import TABLE, Reach, names_of
 from handrail.session.confinement import protected_names
@@ -45,6 +47,7 @@ def test_everyday_files_are_not_protected(name: str, tmp_path: Path) -> None:
     assert World(tmp_path, mode="acceptEdits").says("Write", {"file_path": name}) == "allow"
 
 
+@pytest.mark.proves("X21")
 @given(
     st.sampled_from(IN_PROJECTS),
     st.lists(st.sampled_from(("a", "src", "packages")), max_size=3),
@@ -59,6 +62,7 @@ def test_every_name_of_the_table_is_protected_at_any_depth_and_in_any_spelling(
     assert protected_name("/".join(["/home/dev/p", *above, "".join(letters), *under]), "/home/dev")
 
 
+@pytest.mark.proves("X21")
 def test_each_row_names_its_source_and_no_name_stands_twice() -> None:
     names = [(row.reach, name) for row in TABLE for name in row.names]
 
@@ -67,3 +71,27 @@ def test_each_row_names_its_source_and_no_name_stands_twice() -> None:
     assert {".cursor", ".git"} - set(protected_names().project) == {".git"}
     assert not {".venv/bin", "node_modules/.bin"} & {*protected_names().project, *protected_names().if_there}
     assert ".hg/hgrc" in protected_names().project
+
+
+@pytest.mark.proves("X21")
+def test_no_call_plants_a_protected_file_where_edits_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = tmp_path / "project"
+    (project / "packages" / "a").mkdir(parents=True)
+    (project / "notes").write_text("PLANTED")
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+
+    def call(tool: str, **given: str) -> str:
+        run(["call", "--json", "--permission-mode", "acceptEdits", tool, json.dumps(given)])
+        return str(json.loads(capsys.readouterr().out)["status"])
+
+    for name in OF_THE_ISSUE[::2]:
+        where = f"packages/a/{name}"
+        (project / where).parent.mkdir(parents=True, exist_ok=True)
+        assert call("Write", file_path=where, content="PLANTED") == "denied", name
+    for name in OF_THE_ISSUE[::4]:
+        assert call("Bash", command=f"cp notes packages/a/{name}") == "denied", name
+    assert [path.name for path in project.rglob("*") if path.is_file()] == ["notes"]
+    assert call("Bash", command="cp notes packages/a/notes") == "ok"

@@ -20,7 +20,8 @@ READERS = [
 ]  # fmt: skip
 LEAVERS = [
     "grep -r key .", "grep -rn key", "grep --recursive key src", "grep -d recurse key .",
-    "grep --directories=recurse k .", "cd src && grep -r key", "echo $(grep -r key src)",
+    "grep --directories=recurse k .", "cd src && grep -r key", "echo $(grep -r key src)", "rg -uu key",
+    "rg --hidden key .", "rg -. key src",
 ]  # fmt: skip
 """Those that leave out a file by its name, which its name says holds secrets."""
 FOLLOWERS = [
@@ -28,7 +29,7 @@ FOLLOWERS = [
     "ag -f key", "diff -r src other", "diff -rq src other", "find . -exec cat {} +", "find src -exec head {} \\;",
     "find . -name '*.txt' -print0 | xargs -0 cat", "find . | xargs cat", "find src | xargs -I{} cat {}",
     "find . \\( -type f -o -type l \\) -exec cat {} +", "find . -exec cat {} + -type f",
-    "find src ! -type f -exec cat {} +", "git ls-files | xargs cat", "git ls-files -s src | xargs cat",
+    "find src ! -type f -exec cat {} +",
     "find . -exec grep -r key {} +", "fd . src | xargs cat",
 ]  # fmt: skip
 STAYERS = [
@@ -117,8 +118,8 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
 def test_hidden_files_do_not_matter_to_searches_that_leave_them_out(tmp_path: Path) -> None:
     made = world(tmp_path, ".env", "src/.env")
 
-    assert made.bash("rg key") == "allow"
-    assert made.bash("rg -u key") == "ask"
+    assert made.bash("ag key") == "allow"
+    assert made.bash("ag -u key") == "ask"
 
 
 def test_an_allow_rule_brings_a_secret_back(tmp_path: Path) -> None:
@@ -133,8 +134,8 @@ def test_a_folder_with_too_much_in_it_is_not_gone_through_unasked(
 ) -> None:
     monkeypatch.setattr(paths, "MAX_BENEATH", 3)
 
-    assert world(tmp_path).bash("grep -r key .") == "ask"
-    assert world(tmp_path).bash("grep -r key other") == "allow"
+    assert world(tmp_path).bash("find . -type f -exec grep key {} +") == "ask"
+    assert world(tmp_path).bash("find other -type f -exec grep key {} +") == "allow"
 
 
 @pytest.mark.parametrize("command", ["grep -r key{}", "rg key{}", "rm -r{}", "mv{} other"])
@@ -163,7 +164,7 @@ def test_no_mode_and_no_rule_lets_a_search_meet_a_denied_file_among_too_many(
     assert made.bash("grep -r key .") == "ask"
 
 
-def test_a_search_of_what_is_visible_may_be_as_long_as_it_likes_while_no_rule_objects(
+def test_a_search_that_leaves_secrets_out_may_be_as_long_as_it_likes_while_no_rule_objects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "MAX_BENEATH", 3)
@@ -188,9 +189,7 @@ def test_names_that_are_looked_for_elsewhere_are_not_those_of_the_listing(comman
     assert world(tmp_path).bash(command) == "ask"
 
 
-@pytest.mark.parametrize(
-    "command", ["grep -R key .", "rg -L key", "find src -exec cat {} +", "git ls-files | xargs cat"]
-)
+@pytest.mark.parametrize("command", ["grep -R key .", "rg -L key", "find src -exec cat {} +"])
 def test_links_of_a_folder_that_is_not_here_are_not_taken_for_harmless(command: str, tmp_path: Path) -> None:
     made = World(tmp_path)
     made.cwd = "/home/dev/proj/gone"

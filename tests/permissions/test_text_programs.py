@@ -1,6 +1,8 @@
 """Rules about commands, and the `if` of hooks, see the commands in texts that programs run."""
 
 import json
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -78,8 +80,8 @@ def ruled(folder: Path, kind: str = "deny", mode: str = "bypassPermissions") -> 
     return World(folder, mode=mode, rules={kind: ["Bash(rm *)"], "allow": ["Bash"]})
 
 
-def hook_runs(command: str, folder: Path) -> bool:
-    rule = parse_rule("Bash(rm *)", Behaviour.ASK, RuleSource("hook"))
+def hook_runs(command: str, folder: Path, text: str = "Bash(rm *)") -> bool:
+    rule = parse_rule(text, Behaviour.ASK, RuleSource("hook"))
     assert isinstance(rule, Rule)
     use = ToolUse("1", "Bash", {"command": command})
     request = CallRequest.hypothetical(use, tool_called("Bash"), RunContext(folder))
@@ -147,3 +149,69 @@ def test_no_text_leaves_a_marker_through_a_call(
 
             assert json.loads(capsys.readouterr().out)["status"] == "denied", line
             assert not (tmp_path / "ran").exists()
+
+
+# What a shell runs is decided by a real one, in which `zap` leaves a marker. Names that only running the line tells are
+# known where the shell of the line makes them, not in the texts of other programs (docs/limits.md).
+SPELLED = ("zap x", "'zap' x", "z''ap x", "\\zap x", "echo zap", "true")
+MADE = ("$(echo zap) x", "`echo zap` x", "$z x", "bin/z?p x")
+OF_THE_SHELL = (
+    "{}", "z=zap; {}", "bash -c {q}", "bash <<< {q}", "echo {q} | sh", "eval {q}", "env -S {q}", "trap {q} EXIT",
+    "cat <<< {q}", "echo {q}", "f() {{ {}; }}; f", "xargs -I_ sh -c _ <<< {q}", "source /dev/stdin <<< {q}",
+    "printf '%s' {q} | bash -s", "find . -name a.txt -exec {} ;",
+)  # fmt: skip
+OF_OTHERS = (
+    "declare 'a[$({})]=1'", "make -f - <<< $'a:\\n\\t'{q}", "perl -e 'system @ARGV' {}", "PS4='$({})'; set -x; true",
+    "awk -f - <<< 'BEGIN{{system(\"{}\")}}'",
+)  # fmt: skip
+PAIRS = [(called, frame) for frame in (*OF_THE_SHELL, *OF_OTHERS) for called in SPELLED]
+PAIRS += [(called, frame) for frame in OF_THE_SHELL for called in MADE]
+
+
+@pytest.mark.proves("X18")
+@given(st.sampled_from(PAIRS))
+def test_no_line_that_runs_the_command_in_a_real_shell_passes_a_rule_or_a_hook(
+    tmp_path_factory: pytest.TempPathFactory, pair: tuple[str, str]
+) -> None:
+    called, frame = pair
+    folder = tmp_path_factory.getbasetemp() / "texts"
+    world = World(folder, mode="bypassPermissions", rules={"deny": ["Bash(zap *)"]})
+    project = Path(world.at("/home/dev/proj"))
+    if not (project / "bin").is_dir():
+        (project / "bin").mkdir()
+        (project / "bin" / "zap").write_text("#!/bin/sh\ntouch ran\n")
+        (project / "bin" / "zap").chmod(0o755)
+        (project / "a.txt").touch()
+    line = frame.format(called, q=shlex.quote(called))
+    env = {"PATH": f"{project}/bin:/usr/bin:/bin"}
+    subprocess.run(["bash", "-c", line], cwd=project, env=env, input=b"", capture_output=True, check=False, timeout=60)
+
+    if (project / "ran").exists():
+        (project / "ran").unlink()
+        assert world.bash(line) in ("deny", "ask")
+        assert hook_runs(line, project, "Bash(zap *)")
+
+
+@pytest.mark.proves("X18")
+@pytest.mark.parametrize(
+    "line",
+    ["$(echo rm) x", "bash <<< 'rm x'", "env -S 'rm x'", "printf 'a:\\n\\trm x' | make -f -", "x=rm; $x x",
+     "python3 -c 'import subprocess; subprocess.run([\"rm\", \"x\"])'", "declare 'a[$(rm x)]=1'",
+     "ln -s /bin/rm z; ./z x"],
+)  # fmt: skip
+def test_a_hook_about_a_command_is_asked_however_a_call_runs_it(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = {"type": "command", "command": "echo keep it >&2; exit 2", "if": "Bash(rm *)"}
+    settings = {"permissions": {"allow": ["Bash"]}, "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    (tmp_path / "x").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("IS_SANDBOX", "1")
+
+    for flags in ([], ["--dangerously-skip-permissions"]):
+        run(["call", "--json", "--settings", "settings.json", *flags, "Bash", json.dumps({"command": line})])
+
+        assert "keep it" in capsys.readouterr().out
+        assert (tmp_path / "x").exists()

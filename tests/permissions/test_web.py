@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.web import AddressClass, address_class, ipv4, read_url
+from handrail.http.addresses import AddressClass, address_class, ipv4
+from handrail.http.web_url import read_url
 from tests.permissions.world import World
 
 
@@ -20,6 +21,7 @@ from tests.permissions.world import World
         "http://192.0.2.1/", "http://224.0.0.1/", "http://240.0.0.1/", "http://255.255.255.255/", "http://[::1]/",
         "http://[::]/", "http://[fc00::1]/", "http://[fd12::1]/", "http://[ff02::1]/", "http://[::ffff:10.0.0.1]/",
         "http://[::ffff:7f00:1]/", "http://[::127.0.0.1]/", "http://[2002:7f00:1::]/", "http://[64:ff9b::7f00:1]/",
+        "http://[::ffff:0:7f00:1]/", "http://[4000::1]/",
         "http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/", "http://[fe80::5efe:10.0.0.1]/", "http://[2001:db8::1]/",
         "http://localhost:3000/", "http://LOCALHOST/", "http://a.localhost/", "http://printer.local/", "http://router/",
         "http://x.internal/", "http://x.home.arpa/", "http://127.0.0.1.nip.io/", "http://x.lan/",
@@ -79,7 +81,19 @@ def test_other_schemes_are_refused(url: str, tmp_path: Path) -> None:
         ("DOCS.example.", "https://docs.example/", True, True),
         ("docs.example", "https://docs.example:443/", True, True),
         ("docs.example", "https://docs.example:8443/", False, True),
-        ("docs.example", "http://docs.example/", False, True),
+        ("docs.example", "http://docs.example/", True, True),
+        ("docs.example", "http://docs.example:80/", False, True),
+        ("docs.example:8443", "https://docs.example:8443/", True, True),
+        ("docs.example:8443", "https://docs.example/", False, False),
+        ("*.example.org:8443", "https://a.example.org:8443/", True, True),
+        ("*.example.org:8443", "https://a.example.org:8444/", False, False),
+        ("localhost:3000", "http://localhost:3000/x", True, True),
+        ("localhost:3000", "http://localhost:3001/x", False, False),
+        ("localhost", "http://localhost:3000/x", False, True),
+        ("*.localhost:3000", "http://a.localhost:3000/x", False, True),
+        ("[::1]:3000", "http://[0:0::1]:3000/", True, True),
+        ("127.0.0.1:80", "http://127.1/", False, True),
+        ("169.254.169.254:80", "http://169.254.169.254/", False, True),
         ("docs.example", "https://a.docs.example/", False, False),
         ("docs.example", "https://user@docs.example/", False, True),
         ("docs.example", "https://docs.example@evil.example/", False, False),

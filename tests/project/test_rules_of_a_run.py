@@ -107,7 +107,7 @@ def test_the_programs_that_can_be_installed_are_listed_one_a_line() -> None:
     done = subprocess.run([ROOT / "scripts" / "system-deps", "--list"], capture_output=True, text=True, check=True)
 
     everywhere = ["tmux", "node", "shfmt"]
-    assert done.stdout.splitlines() == (["bwrap", *everywhere] if sys.platform == "linux" else everywhere)
+    assert done.stdout.splitlines() == (["bwrap", *everywhere, "chromium"] if sys.platform == "linux" else everywhere)
 
 
 SLOWLY_BROKEN = """

@@ -94,6 +94,7 @@ SEAMS = {
     "handrail.cli.main": "the table of commands",
     "handrail.cli.permissions": "the table of its sub-commands",
     "handrail.cli.mcp": "one module per sub-command",
+    "handrail.cli.mcp.serve": "modules of users, by their names",
     "handrail.processes.reaper": "a process that must stay small",
     "handrail.processes.supervisor_main": "a process that must stay small",
     "handrail.providers.choose": "the table of wire formats",

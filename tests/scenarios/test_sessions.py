@@ -165,6 +165,8 @@ async def test_a_kept_conversation_costs_one_line_for_each_thing_that_happened(s
 
     kinds = [f"{line['type']} {line.get('event', '')}".strip() for line in read(opened.path) if isinstance(line, dict)]
     assert kinds == [
-        "handrail opened", "user", "assistant", "handrail began", "user", "handrail settled", "assistant",
-        "handrail settled",
+        "handrail opened", "user",
+        "handrail requested", "assistant", "handrail answered", "handrail began", "user", "handrail settled",
+        "handrail requested", "assistant", "handrail answered", "handrail settled",
+        "handrail ended",
     ]  # fmt: skip

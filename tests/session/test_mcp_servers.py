@@ -72,9 +72,8 @@ async def test_a_server_that_hangs_holds_up_no_first_answer_and_its_tools_follow
         gate.set()
         await came.wait()
 
-    assert len(warnings) == 1
-    assert "'slow' has not answered after 0.05 s" in warnings[0]
-    assert late == [("the MCP server 'slow' has answered: 1 tool from now on.",)]
+    assert warnings == []  # no person would notice so short a wait
+    assert late == [()]
     assert sorted(tool.name for tool in servers.tools) == ["mcp__quick__t", "mcp__slow__t"]
     await servers.aclose()
 
@@ -86,10 +85,9 @@ async def test_a_server_that_never_answers_is_gone_with_the_session(tmp_path: Pa
     servers = Servers({"PATH": os.environ["PATH"]}, tmp_path)
     servers.add({"hangs": {"command": "/bin/sh", "args": ["-c", f"echo $$ > {fifo}; sleep 600"]}}, "flag")
     with anyio.fail_after(20):
-        notes = await servers.connect(0.0)
+        await servers.connect(0.0)
         pid = int(await anyio.to_thread.run_sync(fifo.read_text))
         await servers.aclose()
 
-    assert "'hangs' has not answered" in notes[0]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

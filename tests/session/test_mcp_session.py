@@ -1,19 +1,25 @@
 """A session with a foreign MCP server: its resources, prompts and questions, through a run."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from handrail import Agent, Allow, Deny, Question
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.session.build import open_session
+from handrail.session.server_prompts import argument_values
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.session.transcript import TranscriptOptions
 from handrail.testing import ScriptedModel, say, use
+from handrail.tui.interactive.completion import PromptCompleter
+from handrail.tui.interactive.file_index import FileIndex
 from tests.forked import unmeasured
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +34,10 @@ REFERENCE = {
 def results(agent: Agent[Any]) -> dict[str, str]:
     blocks = [block for each in agent.messages if isinstance(each, UserMessage) for block in each.content]
     return {block.tool_use_id: block.text for block in blocks if isinstance(block, ToolResult)}
+
+
+async def no_files() -> tuple[str, ...]:
+    return ()
 
 
 async def test_resources_are_listed_read_and_what_was_not_listed_is_asked_about(tmp_path: Path) -> None:
@@ -56,6 +66,7 @@ async def test_resources_are_listed_read_and_what_was_not_listed_is_asked_about(
             found = results(agent)
 
     assert '"uri":"notes://today"' in found["1"]
+    assert '"uriTemplate":"notes://day/{name}"' in found["1"]
     assert "sunny" in found["2"]
     assert asked == ["ReadMcpResourceTool notes://today?secret=1", "ReadMcpResourceTool notes://today"]
     assert "audio/x-wav" in found["5"] or "audio/wav" in found["5"]
@@ -133,10 +144,66 @@ async def test_prompts_are_slash_commands_and_mentions_bring_resources(tmp_path:
         try:
             for prompt in ("/mcp__ref__review perl", "What is in @ref:notes://today ?", "/mcp__ref__review"):
                 events = [each async for each in session.drive(UserMessage((Text(prompt),)))]
+            assert session.servers is not None
+            values = PromptCompleter(dict, FileIndex(no_files), partial(argument_values, session.servers))
+            typed = Document("/mcp__ref__review p")
+            offered = [each.text async for each in values.get_completions_async(typed, CompleteEvent())]
         finally:
             await session.aclose()
 
     assert "Review this perl code." in str(requests[0].history.messages)
     assert "sunny" in str(requests[1].history.messages)
     assert len(requests) == 2
+    assert offered == ["python ", "perl "]
     assert "it needs language" in str(events)
+
+
+async def test_a_long_result_of_a_server_is_cut_and_the_whole_is_on_disk(tmp_path: Path) -> None:
+    text = " ".join(f"word{number}" for number in range(1000))
+    model = ScriptedModel([[use("1", "mcp__ref__note", text=text)], [say("done")]])
+    env = {**WAITING, "MAX_MCP_OUTPUT_TOKENS": "500", "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+
+    async def can_use_tool(_name: str, _values: Any, _question: Question) -> Allow:
+        return Allow()
+
+    options: dict[str, Any] = {"mcp_servers": {"ref": REFERENCE}, "can_use_tool": can_use_tool, "env": env}
+    with anyio.fail_after(60):
+        async with Agent(model, cwd=tmp_path, **options) as agent:
+            _ = [event async for event in agent.run("go")]
+            shown = results(agent)["1"]
+            kept = [file.read_text() for file in (tmp_path / "state").rglob("*") if file.is_file()]
+
+    assert "word0 word1" in shown
+    assert len(shown) < 3_000
+    assert any(text in each for each in kept)
+
+
+async def test_the_model_is_told_when_a_resource_that_it_read_has_changed(tmp_path: Path) -> None:
+    read = use("1", "ReadMcpResourceTool", server="ref", uri="notes://today")
+    model = ScriptedModel([[read], [say("one")], [say("two")]])
+    spec = SessionSpec(cwd=tmp_path, tools=ToolOptions(mcp_servers={"ref": REFERENCE}))
+    env = {**unmeasured(), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), **WAITING}
+    session = open_session(spec, env, SessionHost(model=model, on_warning=lambda _text: None))
+    told = anyio.Event()
+    servers = session.servers
+    assert servers is not None
+    note = servers.on_update
+
+    def on_update(server: str, uri: str) -> None:
+        note(server, uri)
+        told.set()
+
+    servers.on_update = on_update
+    with anyio.fail_after(60):
+        try:
+            _ = [each async for each in session.drive(UserMessage((Text("go"),)))]
+            while not told.is_set():  # the server may not listen to us yet
+                await servers.ask("ref", "rewrite", {})
+                with anyio.move_on_after(0.2):
+                    await told.wait()
+            _ = [each async for each in session.drive(UserMessage((Text("again"),)))]
+        finally:
+            await session.aclose()
+
+    request: Any = model.requests[-1]
+    assert "notes://today of the MCP server ref has changed since it was read" in str(request.history.messages)

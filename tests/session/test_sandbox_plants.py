@@ -163,6 +163,7 @@ MARKING = ("core.fsmonitor", "diff.external", "filter.x.clean", "core.sshCommand
 QUIET = ("core.bare", "user.name", "remote.origin.url", "branch.main.merge", "core.filemode", "init.defaultBranch")
 
 
+@pytest.mark.proves("X20")
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     chosen=st.lists(st.sampled_from(MARKING + QUIET), max_size=3, unique=True),

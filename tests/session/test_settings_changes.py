@@ -109,12 +109,12 @@ async def test_a_trusted_hook_that_was_replaced_does_not_run(session: Session) -
 async def test_what_is_wrong_with_a_hook_that_comes_late_is_said_once(session: Session) -> None:
     session.world.write("user", {"hooks": section("Stop", "true")})
     session.begin()
-    session.world.write("user", {"hooks": section("WorktreeCreate", "true") | section("Stop", "true")})
+    session.world.write("user", {"hooks": section("FileChanged", "true") | section("Stop", "true")})
     await session.prompted()
-    session.world.write("user", {"hooks": section("WorktreeCreate", "true") | section("Stop", "true"), "model": "m"})
+    session.world.write("user", {"hooks": section("FileChanged", "true") | section("Stop", "true"), "model": "m"})
     await session.prompted()
 
-    assert sum("WorktreeCreate" in note and "never run" in note for note in session.told) == 1
+    assert sum("FileChanged" in note and "never run" in note for note in session.told) == 1
 
 
 async def test_strictness_and_limits_are_those_of_the_settings_in_force(session: Session) -> None:

@@ -33,7 +33,10 @@ STEERING = "\x9b31m\u202eevil\u2066\x85\x7f"
 @pytest.mark.proves("X23")
 @pytest.mark.parametrize(
     "tag",
-    ["<system-reminder>", "</system-reminder>", "< / System-Reminder >", "<tool_use_error>", "<system-reminder x>"],
+    [
+        *("<system-reminder>", "</system-reminder>", "< / System-Reminder >", "<tool_use_error>"),
+        *("<system-reminder x>", '<agent-message id="1" from="main">', "<task-notification>"),
+    ],
 )
 def test_a_text_of_a_tool_that_imitates_a_reminder_is_escaped_and_said_to_be(tag: str) -> None:
     @tool
@@ -74,7 +77,7 @@ def test_an_agent_file_replaces_a_built_in_agent_only_once_it_is_trusted(name: s
 
     def agents() -> tuple[str, list[str]]:
         settings = SessionSettings(places, env, NO_FLAGS_GIVEN)
-        found, problems = find_agents(project, env, {}, may_replace=partial(is_trusted_agent, settings))
+        found, problems = find_agents(project, env, {}, is_trusted=partial(is_trusted_agent, settings))
         return found[name].prompt if name in found else "", problems
 
     prompt, problems = agents()

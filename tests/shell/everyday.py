@@ -53,6 +53,12 @@ FILES = {
 SECRETS = {".env": "API_KEY=hunter2\n", "certs/server.key": "a key\n"}
 """As nearly every project has them, beside what is searched."""
 
+OWN_FILES = {
+    ".kube/config": "apiVersion: v1\nkind: Config\ncurrent-context: dev\n",
+    ".handrail/settings.json": '{"permissions": {"readableServices": ["cluster:dev", "forge:github.com"]}}\n',
+}
+"""Of a developer who has said once which cluster and forge may be read."""
+
 
 class EverydayLine(NamedTuple):
     kind: str
@@ -81,9 +87,11 @@ def everyday_lines() -> list[EverydayLine]:
 
 
 def make_project(base: Path) -> tuple[Path, dict[str, str]]:
-    """A project with a history, files that are ignored and a secret, and the environment of its developer."""
+    """A project with a history, files that are ignored and a secret, its developer's settings and environment."""
     project, home = base / "project", base / "home"
-    home.mkdir(parents=True)
+    for name, text in OWN_FILES.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
     places = dict.fromkeys((os.path.dirname(shutil.which("git") or ""), "/usr/bin", "/bin"))  # noqa: PTH120
     env = {"PATH": ":".join(places), "HOME": str(home), "USER": "dev", "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
     for name, text in (FILES | SECRETS).items():
@@ -96,6 +104,7 @@ def make_project(base: Path) -> tuple[Path, dict[str, str]]:
         subprocess.run(["git", *who, *words], cwd=project, env=env, check=True, capture_output=True)
 
     git("init", "-q", "-b", "main")
+    git("remote", "add", "origin", "git@github.com:dev/app.git")
     git("add", "src", "tests", "docs", "README.md", "package.json", "a.txt", ".gitignore")
     git("commit", "-qm", "Begin")
     git("tag", "v1.0")

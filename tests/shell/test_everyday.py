@@ -9,7 +9,7 @@ from tests.shell.everyday import READING, EverydayLine, everyday_lines, judge, m
 
 pytestmark = [pytest.mark.anyio, pytest.mark.needs("git")]
 
-READING_FLOOR = 0.83
+READING_FLOOR = 0.97
 NEAR_MISSES = """
 x=-e; grep -r -e API_KEY . $x
 grep -r API_KEY "$PWD"
@@ -39,10 +39,8 @@ PYTHONPATH=src python3 -m json.tool package.json
 PYTHONSAFEPATH= python3 -m json.tool package.json
 python3 -m json.tool package.json; touch x
 python -m json.tool package.json
-python3 -m pip list
 openssl x509 -in file:a.txt -noout
 OPENSSL_CONF=a.txt openssl x509 -in a.txt -noout
-npm ls
 npm config get registry
 go version
 terraform version
@@ -109,6 +107,25 @@ kubectl get pods --server=https://evil.example
 helm list --kube-context production
 gh pr view https://evil.example/a/b/pull/1
 gh api /user
+ls -R ~
+ls -laR /
+ls ~/.ssh
+ls ~/.config/gh
+ls /dev
+ls ~ | xargs cat
+find ~ -name x
+tree ~
+cd ~ && ls
+docker compose -f other.yml ps
+docker compose --project-directory /etc ps
+docker compose --env-file x ps
+touch a; docker compose ps
+cd src && docker compose ps
+docker compose config
+docker compose exec web ls
+docker -H tcp://x ps
+npm ls ../x
+npm run build
 """.strip().splitlines()
 
 
@@ -152,6 +169,30 @@ async def test_a_module_of_the_project_keeps_python_from_running_unasked(
     (before,) = await judge(folder, env, lines)
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text("")
+    (after,) = await judge(folder, env, lines)
+
+    assert (before.unasked, after.unasked) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("docker-compose.yml", b"include:\n  - oci://registry.example/x\n"),
+        ("docker-compose.yml", b'"incl\\u0075de": [x]\n'),
+        ("docker-compose.yml", b"!!binary aW5jbHVkZQ== : [x]\n"),
+        ("docker-compose.yml", "include: [x]\n".encode("utf-16")),
+        ("compose.yaml", b"services: {a: {extends: {file: /x, service: b}}}\n"),
+        ("docker-compose.override.yml", b"include: [x]\n"),
+        (".env", b"COMPOSE_FILE=oci://registry.example/x\n"),
+    ],
+)
+async def test_a_compose_file_that_brings_in_others_is_asked_about(
+    project: tuple[Path, dict[str, str]], name: str, text: bytes
+) -> None:
+    folder, env = project
+    lines = [EverydayLine("", "", "docker compose ps")]
+    (before,) = await judge(folder, env, lines)
+    (folder / name).write_bytes(text)
     (after,) = await judge(folder, env, lines)
 
     assert (before.unasked, after.unasked) == (True, False)

@@ -14,7 +14,7 @@ NOT_READ = "((1));"  # makes any line one that is not understood
 @pytest.mark.parametrize(
     "line",
     [
-        "((1)) && rm -rf x", "for ((i=0;i<3;i++)); do rm -rf x; done", "x=(a b); rm -rf x", "[[ a =~ b ]] && rm -rf x",
+        "((1)) && rm -rf x", "for ((i=0;i<3;i++)); do rm -rf x; done", "x=(a $b); rm -rf x", "[[ a =~ b ]] && rm -rf x",
         "((1)); /bin/rm -rf x", "((1)); r''m -rf x", "((1)); $'\\x72m' -rf x", "((1)); \"rm\" -rf x",
         "((1)); r\\m -rf x",
         "((1)); r\\\nm -rf x", "((1)); sudo -u root rm -rf x", "((1)); nosuchwrapper --option rm -rf x",

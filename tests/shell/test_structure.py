@@ -37,7 +37,7 @@ def test_every_command_is_found_with_its_carriers(line: str, expected: list[tupl
     [
         "ls &&", "ls |", "| ls", "; ls", "ls ;; ls", "(ls", "ls)", "{ ls", "()", "if ls; then fi",
         "for x in a; do done",
-        "((1))", "select x in a; do ls; done", "coproc ls", "[[ a =~ b ]]", "[[ a -eq b ]]", "x=(a b)", "a[0]=1",
+        "((1))", "select x in a; do ls; done", "coproc ls", "[[ a =~ b ]]", "[[ a -eq b ]]", "x=(a $b)", "a[0]=1",
         "x+=1",
         "ls {fd}>f", "cat <<E\nx", "cat <<A <<B\nA\nB", "for ((;;)); do ls; done", "case a in a) ls;& esac",
         "time -f x ls",

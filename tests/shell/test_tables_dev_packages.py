@@ -7,6 +7,15 @@ from handrail.shell.tables.format import Command, OptionIndex
 from tests.shell.corpus_report import runs_unasked
 
 READ_ONLY = """
+python3 -m pip list
+npm ls
+npm ls --depth=0
+npm ls -g --json
+npm ls --depth 0
+npm list react
+npm root -g
+npm prefix
+npm run
 pip list
 pip list --format=json
 pip list -e --exclude pip
@@ -60,6 +69,15 @@ aws --version
 """.strip().splitlines()
 
 NOT_READ_ONLY = """
+npm ls ../evil
+npm ls --prefix x
+npm ls --depth=x
+npm run build
+npm run-script x
+npm root x
+python3 -m pip install x
+python -m pip list
+npm ls --cache=x
 pip
 pip install x
 pip install -e .
@@ -88,7 +106,6 @@ pip freeze -r /etc/passwd
 pip list --path=/etc
 pip hash x
 pip show "$x"
-python3 -m pip list
 uv pip list
 uv run x
 uv sync
@@ -96,20 +113,12 @@ uv add x
 uv version --bump minor
 uv tree
 npm
-npm ls
-npm ls --depth=0
-npm ls -g --json
-npm ls --depth 0
-npm list react
-npm root -g
-npm prefix
 npm pkg get scripts
 npm explain react
 npm install
 npm i x
 npm ci
 npm test
-npm run
 npm run build
 npm start
 npm exec x

@@ -44,7 +44,7 @@ def test_the_strongest_decides_among_equals_the_careful_one_in_any_order(opinion
 
 # From weak to strong, as the page on permissions has it. A strength that is moved changes who wins.
 ORDER = (
-    "NOBODY", "PERSON", "CLASSIFIER", "MODE", "TOOL_ASK", "ALLOW", "PROTECTED_PATH", "ASK", "CRITICAL_PATH", "DENY",
+    "UNANSWERED", "PERSON", "CLASSIFIER", "MODE", "TOOL_ASK", "ALLOW", "PROTECTED_PATH", "ASK", "CRITICAL_PATH", "DENY",
 )  # fmt: skip
 CAREFUL = (Verdict.ALLOW, Verdict.ASK, Verdict.DENY)
 SAID = [(strength, verdict) for strength in ORDER for verdict in CAREFUL]

@@ -112,7 +112,7 @@ CALLS = (
 )
 INNER = (Text("I help."), ToolUse("s1", "Bash", {"command": "echo two >> log && echo wrote two"}))
 SCRIPT = (Reply(CALLS), Reply(INNER), Reply((Text("It is written."),)), Reply((Text("All is done."),)))
-RECORDS = 30
+RECORDS = 40
 """So many are written for it, and a few more when it is closed."""
 
 

@@ -1,7 +1,8 @@
 """Agent definitions: built in, read from files, or given by the host program."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from handrail.files.frontmatter import MarkdownFile, parse_frontmatter, split_names
@@ -11,13 +12,18 @@ from handrail.permissions.wildcards import parse_wildcards
 from handrail.records import record
 
 if TYPE_CHECKING:
-    from handrail.permissions import known_tools, rules
+    from handrail.files import nested_values
+    from handrail.permissions import agent_limits, known_tools, rules
 else:  # the first request does not need them
+    agent_limits = lazy("handrail.permissions.agent_limits")
+    nested_values = lazy("handrail.files.nested_values")
     known_tools = lazy("handrail.permissions.known_tools")
     rules = lazy("handrail.permissions.rules")
 
 NAME = r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
-NOT_FOR_SUBAGENTS = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
+NOT_FOR_SUBAGENTS = frozenset(
+    ("AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "TeamCreate", "TeamDelete")
+)
 
 
 @record
@@ -27,7 +33,8 @@ class AgentDefinition:
 
     `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. The
     `model` may be a short name; without one, or with `inherit`, it is that of the caller. `mode` is the widest mode it
-    works in; one wider than the caller's has no effect.
+    works in; one wider than the caller's has no effect. `servers` are MCP servers by name: None for one of the session,
+    a configuration for one of its own. `hooks` hold while it works. `memory` says where its notes are kept.
     """
 
     name: str
@@ -42,12 +49,30 @@ class AgentDefinition:
     effort: str = ""
     background: bool = False
     isolation: str = ""
+    skills: tuple[str, ...] = ()
+    servers: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    hooks: Mapping[str, Any] = field(default_factory=dict)
+    memory: str = ""
+    color: str = ""
+    initial_prompt: str = ""
+    """What a conversation that it leads (`--agent`) begins with."""
+    origin: str = "built-in"
+    """policy, flags, project, user, plugin or built-in."""
 
-    def may_use(self, tool: str) -> bool:
-        """Whether it may use a tool of this name. A misspelt name that is disallowed takes away what it may mean."""
+    @property
+    def needs_equipment(self) -> bool:
+        """Whether something has to be prepared before it begins."""
+        return bool(self.skills or self.servers or self.hooks or self.memory)
+
+    def may_use(self, tool: str, *, gives: bool = False) -> bool:
+        """
+        Whether it may use a tool of this name; `gives`: besides its list, because its notes or servers bring the tool.
+
+        A misspelt name that is disallowed takes away what it may mean.
+        """
         if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool) or tool in self.misspelt_limits():
             return False
-        return self.tools is None or _names_tool(self.tools, tool)
+        return self.tools is None or gives or _names_tool(self.tools, tool)
 
     def misspelt_limits(self) -> dict[str, str]:
         """The tools that misspelt names among the disallowed ones may mean, each with that name."""
@@ -57,7 +82,9 @@ class AgentDefinition:
 
     def has_only(self, is_wanted: Callable[[str], bool]) -> bool:
         """Whether it names its tools, and every one of them is wanted."""
-        return self.tools is not None and all(is_wanted(tool.partition("(")[0].strip()) for tool in self.tools)
+        if self.tools is None or self.servers or self.memory:
+            return False
+        return all(is_wanted(tool.partition("(")[0].strip()) for tool in self.tools)
 
 
 BUILT_IN = (
@@ -84,6 +111,11 @@ BUILT_IN = (
 )
 
 
+def partial_tools(tools: tuple[str, ...] | None) -> tuple[tuple[str, ...], ...]:
+    """A list of tools in a tuple, if it gives one of them only in part; else an empty tuple."""
+    return (tools,) if tools is not None and any("(" in each for each in tools) else ()
+
+
 def is_built_in(name: str) -> bool:
     """Whether the name is that of a built-in agent, in any case."""
     return name.casefold() in {agent.name.casefold() for agent in BUILT_IN}
@@ -91,12 +123,32 @@ def is_built_in(name: str) -> bool:
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 ISOLATIONS = ("worktree",)
+MEMORIES = ("user", "project", "local")
+COLORS = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan")
+CHOICES = {"effort": EFFORTS, "isolation": ISOLATIONS, "memory": MEMORIES}
+"""A field with another value would lose what it was meant to do, so that the definition cannot be used."""
+NEEDS_TRUST = ("hooks", "mcpServers", "memory")
+"""What a project's file runs, connects to or may write counts only in a trusted folder."""
+NOT_FOR_PLUGINS = ("hooks", "mcpServers", "permissionMode")
 USED = frozenset(
     (
-        *("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns"),
-        *("effort", "background", "isolation"),
+        *("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns", "skills"),
+        *("effort", "background", "isolation", "mcpServers", "hooks", "memory", "color", "initialPrompt"),
     )
 )
+
+
+def values_to_trust(head: MarkdownFile, text: str) -> dict[str, Any]:
+    """The fields of a file that count only where it is trusted; the names of servers start nothing."""
+    found: dict[str, Any] = {}
+    for name in NEEDS_TRUST:
+        if name in head.values:
+            value, problem = nested_values.nested_value(text, name)
+            found[name] = str(head.values[name]) if problem else value
+    servers = _servers(found.get("mcpServers"))
+    if "mcpServers" in found and not isinstance(servers, str) and not any(servers.values()):
+        del found["mcpServers"]
+    return found
 
 
 def unused_fields(head: MarkdownFile) -> list[str]:
@@ -104,53 +156,108 @@ def unused_fields(head: MarkdownFile) -> list[str]:
     return [name for name in head.values if name not in USED]
 
 
+def definition_notes(agent: AgentDefinition) -> Iterator[str]:
+    """What a person should know about a definition that can be used."""
+    if agent.color and agent.color not in COLORS:
+        yield f"the agent {agent.name!r} has the color {agent.color!r}. Use one of {', '.join(COLORS)}."
+    for listed in partial_tools(agent.tools):
+        for problem in agent_limits.limit_problems(listed):
+            yield f"the agent {agent.name!r} gets nothing by {problem}"
+    if wrong := agent.misspelt_limits() if agent.disallowed else {}:
+        names, tools = ", ".join(map(repr, dict.fromkeys(wrong.values()))), ", ".join(wrong)
+        yield f"the agent {agent.name!r} disallows {names}, which is no tool; it has no {tools}"
+
+
 def parse_file(text: str, source: str) -> AgentDefinition | str:
     """The definition in the text of a Markdown file, or what is wrong with it."""
-    return parse_definition(parse_frontmatter(text), source)
+    return parse_definition(parse_frontmatter(text), source, text)
 
 
-def parse_definition(head: MarkdownFile, source: str) -> AgentDefinition | str:
+def parse_definition(head: MarkdownFile, source: str, text: str = "", *, origin: str = "user") -> AgentDefinition | str:
     """The definition in a Markdown file, or what is wrong with it."""
-    texts = ("description", "permissionMode", "model", "effort", "isolation")
-    value: dict[str, object] = {key: head.text(key) for key in texts}
-    value |= {key: head.names(key) for key in ("tools", "disallowedTools")}
+    value: dict[str, object] = {key: head.text(key) for key in TEXTS}
+    value |= {key: head.names(key) for key in ("tools", "disallowedTools", "skills")}
     turns = head.text("maxTurns")
     value["background"] = head.flag("background", default=False)
-    value |= {"prompt": head.body, "maxTurns": int(turns) if turns.isdecimal() else None}
-    found = parse_json(head.text("name"), value, source)
+    value |= {"prompt": head.body, "maxTurns": int(turns) if turns.isdecimal() else turns or None}
+    for key in ("mcpServers", "hooks"):
+        if key in head.values:
+            value[key], wrong = nested_values.nested_value(text, key)
+            if wrong:
+                return f"{source}: {key}: {wrong}"
+    found = parse_json(head.text("name"), value, source, origin=origin)
     return f"{source}: {head.problem}" if isinstance(found, str) and head.problem else found
 
 
-def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
+TEXTS = ("description", "permissionMode", "model", "effort", "isolation", "memory", "color", "initialPrompt")
+
+
+def parse_json(name: str, value: object, source: str, *, origin: str = "flags") -> AgentDefinition | str:
     """The definition in a JSON value of a host program, or what is wrong with it."""
     if not isinstance(value, Mapping):
         return f"{source}: the agent {name!r} is {value!r} instead of an object"
-    description, prompt = value.get("description"), value.get("prompt")
-    mode = value.get("permissionMode") or ""
-    if problem := _problem(name, description, mode):
+    mode, turns = value.get("permissionMode") or "", value.get("maxTurns")
+    servers, hooks = _servers(value.get("mcpServers")), value.get("hooks") or {}
+    if problem := _problem(name, value.get("description"), mode, origin) or _field_problem(name, value):
         return f"{source}: {problem}"
-    if not isinstance(prompt, str):
-        return f"{source}: the agent {name!r} has no prompt"
-    effort, isolation = value.get("effort") or "", value.get("isolation") or ""
-    if effort and effort not in EFFORTS:
-        return f"{source}: the agent {name!r} has the effort {effort!r}. Use one of {', '.join(EFFORTS)}."
-    if isolation and isolation not in ISOLATIONS:  # it must not work where it was not meant to
-        return f"{source}: the agent {name!r} has the isolation {isolation!r}. Use worktree, or leave it out."
-    turns = value.get("maxTurns")
+    if isinstance(servers, str):
+        return f"{source}: the agent {name!r}: {servers}"
     return AgentDefinition(
         name,
-        str(description),
-        prompt,
+        str(value["description"]),
+        value["prompt"],
         _names(value.get("tools")),
         _names(value.get("disallowedTools")) or (),
         value["model"] if isinstance(value.get("model"), str) else "",
         str(mode),
-        turns if isinstance(turns, int) and turns > 0 else None,
+        turns,
         source,
-        str(effort),
+        str(value.get("effort") or ""),
         value.get("background") is True,
-        str(isolation),
+        str(value.get("isolation") or ""),
+        _names(value.get("skills")) or (),
+        servers,
+        hooks,
+        str(value.get("memory") or ""),
+        str(value.get("color") or ""),
+        str(value.get("initialPrompt") or ""),
+        origin,
     )
+
+
+def _field_problem(name: str, value: Mapping[str, Any]) -> str:
+    if not isinstance(value.get("prompt"), str):
+        return f"the agent {name!r} has no prompt"
+    for key, choices in CHOICES.items():
+        if (chosen := value.get(key)) and chosen not in choices:
+            return f"the agent {name!r} has the {key} {chosen!r}. Use one of {', '.join(choices)}, or leave it out."
+    turns = value.get("maxTurns")
+    if turns is not None and (not isinstance(turns, int) or isinstance(turns, bool) or turns < 1):
+        return f"the agent {name!r} has the maxTurns {turns!r}. Use a whole number, or leave it out."
+    if not isinstance(value.get("hooks") or {}, Mapping):  # one of them may be a guard
+        return f"the agent {name!r} has hooks that are no map from events to hooks"
+    return ""
+
+
+def _servers(value: Any) -> dict[str, Mapping[str, Any] | None] | str:
+    """Servers by name: a list of names and of maps, or a map; or what is wrong with them."""
+    match value:
+        case None | "":
+            return {}
+        case str():
+            return dict.fromkeys(split_names(value))
+        case Mapping() if all(isinstance(each, Mapping) for each in value.values()):
+            return dict(value)
+        case list() | tuple():
+            found: dict[str, Mapping[str, Any] | None] = {}
+            for each in value:
+                inner = {each: None} if isinstance(each, str) else _servers(each) if isinstance(each, Mapping) else ""
+                if isinstance(inner, str):
+                    break
+                found |= inner
+            else:
+                return found
+    return f"mcpServers is {value!r}. Give names of servers, or configurations by name."
 
 
 def _names_tool(names: tuple[str, ...], tool: str) -> bool:
@@ -163,8 +270,9 @@ def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     return False
 
 
-def _problem(name: object, description: object, mode: object) -> str:
-    if not isinstance(name, str) or not re.fullmatch(NAME, name):
+def _problem(name: object, description: object, mode: object, origin: str) -> str:
+    form = f"{NAME}:{NAME}" if origin == "plugin" else NAME
+    if not isinstance(name, str) or not re.fullmatch(form, name):
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"

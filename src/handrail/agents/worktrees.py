@@ -10,11 +10,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from handrail.errors import ToolError
 from handrail.files.private_folder import make_private_folder
+from handrail.files.search_path import find_program, path_outside
 from handrail.records import record
 
 FOLDER = Path(".handrail", "worktrees")
@@ -63,6 +64,8 @@ class Worktree:
         """What the agent has to know of the place where it works."""
         where = f"{self.path}, on the branch {self.branch} from the commit {self.base[:12]}"
         text = f"You work in a git worktree of your own: {where}. Stay in it."
+        if not self.base:  # a hook made it
+            return f"You work in a folder of your own: {self.path}. Stay in it."
         if not self.patch:
             return text
         return f"{text}\nYour caller has changes that are not committed. If you need them: git apply {self.patch}"
@@ -85,7 +88,7 @@ def add_worktree(
     Raises:
         ToolError: there is no repository, no commit, or git refuses.
     """
-    git = Git(env)
+    git = Git(env, (cwd, project))
     top = Path(git.text(cwd, "rev-parse", "--show-toplevel", problem="this folder is in no git repository"))
     base = git.text(
         top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", problem="the repository has no commit yet"
@@ -96,8 +99,8 @@ def add_worktree(
     git.check_programs(top)
     real = Path(os.path.realpath(project))
     home = real if real.is_relative_to(top) else top
-    path = _make_home(home) / name
-    patch = _save_patch(git, top, base, state / "worktrees" / f"{name}.patch", is_hidden)
+    path = _make_home(home) / name.replace("/", "-")
+    patch = _save_patch(git, top, base, state / "worktrees" / f"{path.name}.patch", is_hidden)
     branch = f"worktree-{name}"
     git.text(top, "worktree", "add", "--quiet", "-b", branch, str(path), base, problem="git made no worktree")
     below = Path(os.path.realpath(cwd)).relative_to(top)
@@ -111,20 +114,8 @@ def end_worktree(worktree: Worktree, env: Mapping[str, str]) -> str:
     if not path.is_dir():
         return ""
     try:
-        git = Git(env)
-        git.check_programs(path)
-        is_unchanged = (
-            git.text(path, "rev-parse", "HEAD") == worktree.base
-            and git.text(path, "rev-parse", worktree.branch) == worktree.base
-            and not git.text(path, "status", "--porcelain", "--untracked-files=all")
-            and not any(each.is_dir() for each in _entries(path / FOLDER))
-        )
-        if is_unchanged:
-            git.text(Path(worktree.repository), "worktree", "remove", "--force", worktree.path)
-            git.text(Path(worktree.repository), "branch", "--quiet", "-D", worktree.branch)
-            if worktree.patch:
-                Path(worktree.patch).unlink(missing_ok=True)
-            _tidy(path.parent)
+        if not unsaved_work(worktree, env):
+            remove_worktree(worktree, env)
             return ""
     except ToolError as error:
         return f"[The worktree {worktree.path} is kept: {error}]"
@@ -134,21 +125,67 @@ def end_worktree(worktree: Worktree, env: Mapping[str, str]) -> str:
     )
 
 
+def unsaved_work(worktree: Worktree, env: Mapping[str, str]) -> str:
+    """What exists only in a worktree; empty = nothing. ToolError if git cannot say."""
+    path = Path(worktree.path)
+    git = Git(env, (path, Path(worktree.repository)))
+    git.check_programs(path)
+    found: list[str] = []
+    changed = git.text(path, "status", "--porcelain", "--untracked-files=all").splitlines()
+    if changed:
+        found.append(f"{len(changed)} changed file{'s' * (len(changed) != 1)} ({changed[0][3:]})")
+    heads = {git.text(path, "rev-parse", "HEAD"), git.text(path, "rev-parse", worktree.branch)} - {worktree.base}
+    if heads:
+        commits = git.try_text(path, "rev-list", "--count", *sorted(heads), f"^{worktree.base}") or "some"
+        found.append(f"{commits} new commit{'s' * (commits != '1')} on {worktree.branch}")
+    if any(each.is_dir() for each in _entries(path / FOLDER)):
+        found.append("worktrees inside it")
+    return ", ".join(found)
+
+
+def remove_worktree(worktree: Worktree, env: Mapping[str, str]) -> None:
+    """Remove a worktree and its branch with all that is in them; ToolError if git refuses."""
+    repository = Path(worktree.repository)
+    git = Git(env, (Path(worktree.path), repository))
+    git.text(repository, "worktree", "remove", "--force", worktree.path)
+    git.text(repository, "branch", "--quiet", "-D", worktree.branch)
+    if worktree.patch:
+        Path(worktree.patch).unlink(missing_ok=True)
+    _tidy(Path(worktree.path).parent)
+
+
+def find_worktree(path: Path, cwd: Path, env: Mapping[str, str]) -> Worktree:
+    """A worktree of the repository around `cwd` that exists already; ToolError if there is none at the path."""
+    git = Git(env, (cwd, path))
+    top = git.text(cwd, "rev-parse", "--show-toplevel", problem="this folder is in no git repository")
+    listed = git.text(cwd, "worktree", "list", "--porcelain", "-z").split("\0\0")
+    real = os.path.realpath(path)
+    for entry in listed[1:]:  # the first is the repository's own folder
+        facts = dict(line.partition(" ")[::2] for line in entry.split("\0"))
+        if os.path.realpath(facts.get("worktree", "")) == real and "prunable" not in facts:
+            branch = facts.get("branch", "").removeprefix("refs/heads/")
+            base = git.text(Path(real), "merge-base", "HEAD", git.text(cwd, "rev-parse", "HEAD"))
+            return Worktree(top, real, branch or "HEAD", base, real)
+    raise cannot_isolate(f"{str(path)!r} is no worktree of this repository. `git worktree list` shows them")
+
+
 def cannot_isolate(why: str) -> ToolError:
     """The error when an agent cannot work apart: it then does not work at all."""
-    return ToolError(f"There is no worktree for the sub-agent: {why}. Leave isolation out, or ask the user.")
+    return ToolError(f"There is no worktree: {why}. Work without one, or ask the user.")
 
 
 class Git:
     """Runs git without what a repository could make it run."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
-        program = shutil.which("git", path=env.get("PATH"))
-        if program is None:
-            raise cannot_isolate("there is no git program")
-        self._program = program
+    def __init__(self, env: Mapping[str, str], folders: Iterable[Path]) -> None:
+        """Programs that lie in the repositories around `folders` are never started."""
+        path = path_outside(env.get("PATH", ""), [str(each) for each in map(_project_of, folders)])
+        self._program = find_program("git", path)
+        if not self._program:
+            raise cannot_isolate("there is no git program outside of the project")
         self._env = {name: env[name] for name in KEPT if name in env}
         self._env |= {
+            "PATH": path,
             "GIT_ALLOW_PROTOCOL": "none",  # a setting for one protocol would go before `protocol.allow`
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_LFS_SKIP_SMUDGE": "1",
@@ -196,6 +233,12 @@ class Git:
         """What a command prints; empty if it fails."""
         done = self.run(folder, *arguments)
         return "" if done.returncode else os.fsdecode(done.stdout).rstrip("\n")
+
+
+def _project_of(folder: Path) -> Path:
+    """The outermost repository around a folder, or the folder itself; a worktree lies in the project's folder."""
+    real = Path(os.path.realpath(folder))
+    return next((each for each in reversed((real, *real.parents)) if os.path.lexists(each / ".git")), real)
 
 
 def _make_home(project: Path) -> Path:

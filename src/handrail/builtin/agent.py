@@ -34,6 +34,7 @@ class AgentInput(PlainInput):
     )
     resume: str = Field(default="", description="The id of a sub-agent that has ended: it goes on with what it knows.")
     name: str = Field(default="", max_length=64, description="What messages may call it.")
+    team_name: str = Field(default="", max_length=64, description="The team that it works in; it needs a name then.")
 
 
 class AgentTool(Tool[AgentInput]):
@@ -72,6 +73,8 @@ class AgentTool(Tool[AgentInput]):
         return Refuse(problem) if problem else None
 
     async def check_permission(self, args: AgentInput, ctx: ToolContext) -> Check:
+        if ctx.permissions.mode == "plan" and self._delegate is not None and self._delegate.makes_worktree(_task(args)):
+            return Check(Verdict.ASK, "it would make a git worktree, and plan mode changes nothing")
         return Check(Verdict.ALLOW, "each call of the sub-agent is judged by itself")
 
     async def call(self, args: AgentInput, ctx: ToolContext) -> Output:
@@ -79,7 +82,7 @@ class AgentTool(Tool[AgentInput]):
         report = await self._delegate.work(_task(args), ctx)
         about = {"agentId": report.agent_id, "agentType": report.kind, "prompt": args.prompt, "canContinueAgent": True}
         if report.status == "running":
-            return _launched(args, report, about)
+            return _launch_output(args, report, about)
         if report.problem and not report.text:
             text = f"The sub-agent {report.kind} ({report.agent_id}) did not finish: {report.problem}"
             return Output(text="\n".join((text, *report.notes)), is_error=True)
@@ -114,10 +117,11 @@ def _task(args: AgentInput) -> AgentTask:
         args.isolation,
         resume=args.resume,
         name=args.name,
+        team=args.team_name,
     )
 
 
-def _launched(args: AgentInput, report: AgentReport, about: Json) -> Output:
+def _launch_output(args: AgentInput, report: AgentReport, about: Json) -> Output:
     text = (
         f"The sub-agent works in the background. agentId: {report.agent_id}. You are told when it ends, and its report "
         f"comes then; do not wait for it. TaskStop with its id ends it."

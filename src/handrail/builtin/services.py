@@ -1,16 +1,24 @@
 """What a session gives to its tools."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.processes.sandbox_contract import Sandbox
 from handrail.records import record
+from handrail.tools.code_questions import LanguageServers
+from handrail.tools.context import RunContext
 from handrail.tools.delegation import Delegate
+from handrail.tools.schedules import Schedules
 from handrail.tools.skills import Skills
+from handrail.tools.web import PageReader, SearchBackend, WebOptions
+from handrail.tools.worktrees import Worktrees
 
 if TYPE_CHECKING:
     from handrail.files.undo import Undo
+
+ObjectToTask: TypeAlias = Callable[[str, Mapping[str, Any], RunContext], Awaitable[str]]
+"""Called with TaskCreated or TaskCompleted and the task's fields; returns why not, or an empty text."""
 
 
 def nothing_hidden(_path: str) -> bool:
@@ -39,16 +47,32 @@ class ToolServices:
     """Whether a rule forbids reading this real path, so that searches leave it out."""
     delegate: Delegate | None = None
     """Runs sub-agents; None = there are none."""
+    worktrees: Callable[[], Worktrees] | None = None
+    """Gives what moves the session into a worktree; None = it stays where it is."""
     skills: Skills | None = None
     """Loads skills; None = there are none."""
+    language_servers: LanguageServers | None = None
+    """Answer questions about code; None = there are none."""
+    schedules: Schedules | None = None
+    """Start prompts by the clock; None = there are none."""
     sandbox: Sandbox | None = None
     """The sandbox of commands; None = they are not sandboxed."""
     undo: "Undo | None" = None
     """The undo journal of file changes."""
     background: bool = True
     """Whether commands may go on in the background."""
+    object_to_task: ObjectToTask | None = None
+    """Asks hooks whether a task may be created or completed; None = there are none."""
     output_quota: Callable[[], int] = usual_quota
     """How many bytes of output a command may write before it is stopped."""
+    readable_services: Callable[[], tuple[str, ...]] = tuple
+    """What commands may ask with the user's sign-in because they only read: `cluster:CONTEXT`, `forge:HOST`."""
+    web: WebOptions = WebOptions()
+    page_reader: PageReader | None = None
+    """Answers questions about pages of the web; None = their text is given."""
+    search: SearchBackend | None = None
+    """Searches the web; None = there is no search service."""
+    max_searches: int = 200
     sorts_by_name: bool = False
     """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""
 

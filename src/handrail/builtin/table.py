@@ -11,8 +11,10 @@ from handrail.tools.pool import AnyTool, Environment, ToolEntry
 from handrail.tools.search import Searching
 from handrail.tools.stub import fetch
 
-USUAL_FEATURES = frozenset({"background", "plan", "questions", "task-list"})
+USUAL_FEATURES = frozenset({"background", "plan", "questions", "schedules", "task-list", "web"})
 """The tool families that work everywhere; sub-agents need a session that runs them."""
+SEARCH_SERVICE = "search-service"
+"""The feature of a run that has a service which searches the web."""
 
 
 def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServices]) -> tuple[ToolEntry, ...]:
@@ -27,16 +29,25 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
         _entry("Agent", "agent.AgentTool", services, feature="agents"),
         _entry("AskUserQuestion", "ask_user_question.AskUserQuestion", feature="questions", when=_can_ask),
         _entry("Bash", "bash.tool.Bash", services, simple=True, when=_not_by_repl),
+        _entry("CronCreate", "schedules.cron_create.CronCreate", services, feature="schedules"),
+        _entry("CronDelete", "schedules.cron_delete.CronDelete", services, feature="schedules"),
+        _entry("CronList", "schedules.cron_list.CronList", services, feature="schedules"),
         _entry("Edit", "edit.Edit", services, simple=True),
         _entry("EnterPlanMode", "plan_mode.enter_plan_mode.EnterPlanMode", feature="plan", when=_can_ask),
+        _entry("EnterWorktree", "worktree.enter_worktree.EnterWorktree", services, feature="worktrees"),
         _entry("ExitPlanMode", "plan_mode.exit_plan_mode.ExitPlanMode", services, feature="plan", when=_can_ask),
+        _entry("ExitWorktree", "worktree.exit_worktree.ExitWorktree", services, feature="worktrees"),
         _entry("Glob", "glob.Glob", services, simple=True, when=_has_search),
         _entry("Grep", "grep.tool.Grep", services, simple=True, when=_has_search),
+        _entry("LSP", "lsp.Lsp", services),
+        _entry("ListAgents", "teams.list_agents.ListAgents", services, feature="agents"),
         _entry("Monitor", "background.monitor.Monitor", services, feature="background", when=_has_background),
         _entry("NotebookEdit", "notebook_edit.tool.NotebookEdit", services),
         _entry("PowerShell", "powershell.PowerShell", services, when=_has_pwsh),
         _entry("REPL", "repl.tool.REPL", services, simple=True, when=_has_repl),
         _entry("Read", "read.tool.Read", services, simple=True),
+        _entry("ScheduleWakeup", "schedules.schedule_wakeup.ScheduleWakeup", services, feature="schedules"),
+        _entry("SendMessage", "teams.send_message.SendMessage", services, feature="agents"),
         _entry("Skill", "skill.Skill", services),
         _entry("Sleep", "sleep.Sleep"),
         _entry("TaskCreate", "task_list.task_create.TaskCreate", services, feature="task-list", when=_has_task_list),
@@ -45,8 +56,12 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
         _entry("TaskOutput", "background.task_output.TaskOutput", services, feature="background"),
         _entry("TaskStop", "background.task_stop.TaskStop", services, feature="background"),
         _entry("TaskUpdate", "task_list.task_update.TaskUpdate", services, feature="task-list", when=_has_task_list),
+        _entry("TeamCreate", "teams.team_create.TeamCreate", services, feature="agents"),
+        _entry("TeamDelete", "teams.team_delete.TeamDelete", services, feature="agents"),
         _entry("TodoWrite", "task_list.todo_write.TodoWrite", services, feature="task-list", when=_has_todo_list),
         _entry("ToolSearch", "tool_search.ToolSearch", catalog),
+        _entry("WebFetch", "web_fetch.tool.WebFetch", services, feature="web"),
+        _entry("WebSearch", "web_search.tool.WebSearch", services, feature="web", when=_has_search_service),
         _entry("Write", "write.Write", services, simple=True),
     )
 
@@ -63,6 +78,10 @@ def _has_search(environment: Environment) -> bool:
     """Our search tools are redundant where the shell has its own."""
     embedded = environment.variables.get("HANDRAIL_EMBEDDED_SEARCH", "") in {"1", "true"}
     return not embedded and _not_by_repl(environment)
+
+
+def _has_search_service(environment: Environment) -> bool:
+    return SEARCH_SERVICE in environment.features
 
 
 def _has_task_list(environment: Environment) -> bool:
@@ -92,6 +111,7 @@ NEEDS: Mapping[Callable[[Environment], bool], str] = {
     _can_ask: "someone to ask (a terminal, or a program that answers)",
     _has_background: "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS unset",
     _has_search: "HANDRAIL_EMBEDDED_SEARCH unset, and no REPL in its place",
+    _has_search_service: "a search service: set webSearch.url, BRAVE_API_KEY or TAVILY_API_KEY",
     _has_task_list: "CLAUDE_CODE_ENABLE_TASKS unset",
     _has_todo_list: "CLAUDE_CODE_ENABLE_TASKS=0, which takes the task list away",
     _has_repl: "HANDRAIL_REPL=1",

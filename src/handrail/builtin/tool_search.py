@@ -29,8 +29,23 @@ class ToolSearch(ReadOnlyTool[ToolSearchInput]):
 
     async def call(self, args: ToolSearchInput, ctx: ToolContext) -> Output:
         found = self._catalog.search(args.query, args.max_results)
+        if not args.query.strip().startswith("select:") or len(found) < args.query.count(",") + 1:
+            await self._catalog.settle()
+            found = self._catalog.search(args.query, args.max_results)
         self._catalog.activate(found)
         card = Card(title=f"ToolSearch {args.query}", detail=f"{len(found)} tools")
         if not found:
-            return Output(text=f"No tool fits {args.query!r}. Try other words, or fewer.", card=card)
+            text = f"No tool fits {args.query!r}. Try other words, or fewer.{_missing(ctx.run)}"
+            return Output(text=text, card=card)
         return Output(blocks=tuple(ToolReference(name) for name in found), data=found, card=card)
+
+
+def _missing(run: RunContext) -> str:
+    """Which servers cannot be searched now."""
+    words = {"pending": "still connecting"}
+    missing = [
+        f"{name} ({words.get(status, status)})"
+        for name, status in run.options.mcp_servers().items()
+        if status not in ("connected", "disabled")
+    ]
+    return f" These MCP servers are not connected: {', '.join(missing[:20])}." if missing else ""

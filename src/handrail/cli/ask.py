@@ -1,15 +1,18 @@
 """Asks the person at the terminal about calls that rules and mode leave open."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from handrail.permissions.rules import MCP
+from handrail.lazy import lazy
 from handrail.tools.permission import Allow, Deny
 from handrail.tui.question import Dialog, PermissionQuestion
 
 if TYPE_CHECKING:
-    from handrail.dispatch.approval.question import ApprovalAnswer, Proposal, Question
+    from handrail.dispatch.approval import question_text
+    from handrail.dispatch.approval.question import ApprovalAnswer, Question
+else:
+    question_text = lazy("handrail.dispatch.approval.question_text")
 
 
 class TerminalHandler:
@@ -44,28 +47,14 @@ class TerminalHandler:
 
 def permission_question(question: "Question") -> PermissionQuestion:
     """What the person reads: the whole call, why it is asked about, and what "always" would change."""
-    path = " > ".join(question.agent.path) or question.agent.type
-    agent = "" if question.agent.is_main else f", for the sub-agent {path}"
-    name = question.name or question.tool
-    if name != question.tool and question.tool.startswith(MCP):  # a server gives its tools whatever title it likes
-        name = f"{name} ({question.tool})"
-    risk = ": ".join(filter(None, (question.risk.level.value, "; ".join(question.risk.reasons))))
     return PermissionQuestion(
-        title=f"{name} needs your permission{agent}",
+        title=question_text.question_title(question),
         input=question.input,
         reason=question.reason,
-        risk=risk,
-        always=always_text(question.proposals),
+        risk=question_text.risk_text(question),
+        always=question_text.always_text(question.proposals),
         document=question.document.body if question.document else "",
     )
-
-
-def always_text(proposals: "Sequence[Proposal]") -> str:
-    """The rules that "always" adds, and where; empty if it adds none."""
-    places: dict[str, list[str]] = {}
-    for each in proposals:
-        places.setdefault(each.where, []).append(each.text)
-    return "; ".join(f"{', '.join(texts)} (in {where})" for where, texts in places.items())
 
 
 def asking_terminal(wanted: bool | None, warn: Callable[[str], None]) -> int | None:

@@ -192,7 +192,8 @@ def facts(call: AuditedCall) -> Iterator[tuple[str, str]]:
     yield "ran as", json.dumps(line["ran"], ensure_ascii=False) if "ran" in line else ""
     yield "when", time_text(call.at)
     yield "where", f"{line.get('cwd', '')}, mode {line.get('mode', '')}"
-    yield "session", call.session + (f", agent {line['agent']}" if line.get("agent") not in ("", "main", None) else "")
+    agent = " > ".join(line.get("agent_path") or ()) or line.get("agent")
+    yield "session", call.session + (f", agent {agent}" if agent not in ("", "main", None) else "")
     yield "answered by", call.by if call.asked and call.by != NO_ANSWERER else ""
     waited = line.get("micros", (0, 0))[1]
     yield "answered after", f"{waited / 1e6:.1f} s" if call.asked and call.by != NO_ANSWERER else ""

@@ -3,9 +3,10 @@
 import argparse
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
 
@@ -14,8 +15,16 @@ from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
 from handrail.headless.ways_out import allowing_flags
+from handrail.lazy import lazy
+from handrail.session.session_settings import open_settings
 from handrail.session.single_call import call_tool
+from handrail.session.state_folder import state_folder
 from handrail.tools.outcome import Cause, Outcome, Status
+
+if TYPE_CHECKING:
+    from handrail.cli import tools
+else:
+    tools = lazy("handrail.cli.tools")
 
 EXIT_BY_CAUSE = {Cause.TIMED_OUT: 4, Cause.UNKNOWN_TOOL: 2, Cause.INVALID_INPUT: 2, Cause.REFUSED_INPUT: 2}
 EXIT_BY_STATUS = {Status.OK: 0, Status.ERROR: 1, Status.DENIED: 3, Status.CANCELLED: 130, Status.DISCARDED: 1}
@@ -41,10 +50,22 @@ def run(chosen: argparse.Namespace) -> int:
         text = "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
         print(plain(text) if stream.isatty() or outcome.result.is_error else text, file=stream)
         if outcome.cause is Cause.UNKNOWN_TOOL:
-            warn("`handrail tools` lists the tools")
+            why = asyncio.run(why_held_back(chosen))
+            warn(f"{chosen.tool} is held back here: {why}" if why else "`handrail tools` lists the tools")
         if outcome.decision is not None and (flags := allowing_flags(outcome.decision.remedy)):
             print(f"handrail: To allow it: add {plain(flags)}.", file=sys.stderr)  # not wrapped: it is copied
     return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])
+
+
+async def why_held_back(chosen: argparse.Namespace) -> str:
+    """Why a run here does not offer a built-in tool; empty if there is no such tool, or only a call does not."""
+    settings = open_settings(Path.cwd(), os.environ, state_folder(os.environ), settings_flags(chosen), _say_nothing)
+    rows, _ = await tools.look(argparse.Namespace(tools=None, connect=False), settings)
+    return next((row["why"] for row in rows if row["name"] == chosen.tool and "why" in row), "")
+
+
+def _say_nothing(warning: str) -> None:
+    """What is wrong with the settings was said before the call."""
 
 
 def read_note(tool: str, read: Outcome) -> str:

@@ -22,8 +22,11 @@ from handrail.config.snapshot import Layer, Settings
 from handrail.config.write import edit
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SettingsError
+from handrail.extensions.output_styles import find_styles
+from handrail.extensions.places import ConfigFolder, config_folders
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.session.state_folder import state_folder
+from handrail.tools.wording import did_you_mean
 
 MISSING = 1
 
@@ -123,8 +126,19 @@ def change(chosen: argparse.Namespace, places: SettingsPlaces) -> int:
     note = " It counts when the folder is trusted: handrail trust." if waits else ""
     if chosen.way == "set" and path[0] not in tree():
         note = " handrail does not know this key: it is kept, and has no effect."
+    if chosen.way == "set" and path == ("outputStyle",):
+        note += _style_note(chosen.value, places)
     print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {file.shown}.{note}")
     return 0
+
+
+def _style_note(name: str, places: SettingsPlaces) -> str:
+    """What is said of an output style that is not there now; plugins bring others, with a colon in their names."""
+    folders = config_folders(Path(places.cwd), os.environ)
+    known = find_styles((*folders, *(ConfigFolder(each, "policy", str(each)) for each in places.policy))).by_name
+    if name in known or ":" in name:
+        return ""
+    return f" There is no style {name!r} here, so that it has no effect.{did_you_mean(name, known)}"
 
 
 def likely(path: tuple[str, ...]) -> str:

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from prompt_toolkit.input import create_input
 
 from handrail.cli.flags import Flags, read_flags
-from handrail.errors import FlagError, HandrailError
+from handrail.errors import DemoWantedError, FlagError, HandrailError
 from handrail.lazy import lazy
 from handrail.tui.interactive.frames import RESTORE, FrameOutput
 from handrail.tui.interactive.key_bindings import read_keys
 from handrail.tui.interactive.terminal import Terminal, TerminalOptions, folder_title
 
 if TYPE_CHECKING:
-    from handrail.cli import conversation_session, plain_conversation, project_files
+    from handrail.cli import conversation_session, demo, plain_conversation, project_files
     from handrail.session import state_folder
     from handrail.session.session import Session
     from handrail.tui.interactive.chat import Chat
 else:  # what the first frame does not need
     conversation_session = lazy("handrail.cli.conversation_session")
+    demo = lazy("handrail.cli.demo")
     plain_conversation = lazy("handrail.cli.plain_conversation")
     project_files = lazy("handrail.cli.project_files")
     state_folder = lazy("handrail.session.state_folder")
@@ -45,7 +46,11 @@ def run(arguments: Sequence[str]) -> int:
     prompt = first_prompt(flags.chosen)
     is_plain = flags.chosen.plain or os.environ.get("TERM", "dumb") == "dumb"
     while True:
-        code, other = asyncio.run(plain_conversation.converse(flags, prompt) if is_plain else converse(flags, prompt))
+        try:
+            work = plain_conversation.converse(flags, prompt) if is_plain else converse(flags, prompt)
+            code, other = asyncio.run(work)
+        except DemoWantedError:
+            return demo.run(argparse.Namespace(width=0))
         if not other:
             return code
         flags.chosen.resume, flags.chosen.newest, prompt = other, False, ""
@@ -91,6 +96,8 @@ class TerminalConversation:
         with redirect_stderr(cast("TextIO", Notes(terminal, asyncio.get_running_loop()))):
             try:
                 await terminal.run(self._open, self._prompt)
+            except DemoWantedError:
+                raise
             except HandrailError as failure:
                 error = failure
             finally:

@@ -40,10 +40,17 @@ class ConversationHandler:
 
     who = "person"
 
-    def __init__(self, asker: Asker, card_of: Callable[[str], Card | None], mark: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        card_of: Callable[[str], Card | None],
+        mark: Callable[[str, bool], None],
+        mode_after_plan: Callable[[], str],
+    ) -> None:
         self._asker = asker
         self._card_of = card_of
         self._mark = mark
+        self._mode_after_plan = mode_after_plan
 
     async def ask(self, question: "Question") -> "ApprovalAnswer":
         """The person's answer."""
@@ -53,7 +60,9 @@ class ConversationHandler:
             if question.form:
                 return await self._fill_in(question)
             while True:
-                asked = call_question(question, self._card_of(question.use.id), self._asker.theme, problem)
+                ends_plan = question.document is not None and question.mode == "plan"
+                mode = self._mode_after_plan() if ends_plan else ""
+                asked = call_question(question, self._card_of(question.use.id), self._asker.theme, problem, mode)
                 reply = await self._asker.ask(asked)
                 answer = answer_of(question, reply)
                 if not isinstance(answer, str):
@@ -67,14 +76,17 @@ class ConversationHandler:
         answers: dict[str, str | list[str]] = {}
         for field in question.form:
             chosen: list[str] = []
+            row = 0
             while True:
-                reply = await self._asker.ask(field_question(field, chosen, self._asker.theme))
+                reply = await self._asker.ask(field_question(field, chosen, self._asker.theme, row))
                 if reply is None:
                     return Deny(interrupt=True)
                 if reply.value == OTHER and reply.text.strip():
                     chosen.append(reply.text.strip())
+                    row = len(field.choices) + 1
                 elif reply.value.startswith(OPTION):
-                    label = field.choices[int(reply.value.removeprefix(OPTION))].label
+                    row = int(reply.value.removeprefix(OPTION))
+                    label = field.choices[row].label
                     chosen = [each for each in chosen if each != label] if label in chosen else [*chosen, label]
                 if reply.value == DONE or not field.several:
                     break
@@ -104,7 +116,7 @@ def answer_of(question: "Question", reply: DialogReply | None) -> "ApprovalAnswe
         case "explain":
             return Deny(reply.text.strip(), interrupt=not reply.text.strip())
         case "edit":
-            return _edited(question.input, reply.text)
+            return _edit_input(question.input, reply.text)
         case _:
             return Deny(interrupt=True)
 
@@ -123,7 +135,7 @@ def rule_texts(question: "Question") -> str:
     return "\n".join(each.text for each in question.proposals if "rules" in each.update)
 
 
-def _edited(given: Mapping[str, Any], text: str) -> "ApprovalAnswer | str":
+def _edit_input(given: Mapping[str, Any], text: str) -> "ApprovalAnswer | str":
     """The call with another input: the text of its only value, or a JSON object."""
     name = _only_text(given)
     if name:
@@ -141,12 +153,14 @@ def _only_text(given: Mapping[str, Any]) -> str:
     return "command" if "command" in texts else texts[0] if len(texts) == len(given) == 1 else ""
 
 
-def call_question(question: "Question", card: Card | None, theme: Theme, problem: str = "") -> DialogQuestion:
-    """The question about a call with all its answers."""
+def call_question(
+    question: "Question", card: Card | None, theme: Theme, problem: str = "", next_mode: str = ""
+) -> DialogQuestion:
+    """The question about a call with all its answers; `next_mode` is the mode that a yes to a plan leads to."""
     common = permission_question(question)
     name = _only_text(question.input)
     text = str(question.input[name]) if name else json.dumps(question.input, ensure_ascii=False, indent=2, default=repr)
-    choices = [DialogChoice(ALLOW, "Yes, this once")]
+    choices = [DialogChoice(ALLOW, f"Yes, and go on in mode {next_mode}" if next_mode else "Yes, this once")]
     if question.proposals:
         rules = rule_texts(question)
         shown = ", ".join(each.text for each in question.proposals)
@@ -170,8 +184,8 @@ def call_question(question: "Question", card: Card | None, theme: Theme, problem
     return DialogQuestion(common.title, tuple(choices), body)
 
 
-def field_question(field: FormField, chosen: Sequence[str], theme: Theme) -> DialogQuestion:
-    """One question of a form; with `several`, it is asked again until the person is done."""
+def field_question(field: FormField, chosen: Sequence[str], theme: Theme, selected: int = 0) -> DialogQuestion:
+    """One question of a form; with `several`, it is asked again, with the cursor where it was, until it is done."""
     choices = []
     for number, each in enumerate(field.choices):
         mark = f"[{'x' if each.label in chosen else ' '}] " if field.several else ""
@@ -188,7 +202,7 @@ def field_question(field: FormField, chosen: Sequence[str], theme: Theme) -> Dia
         return lines[:rows]
 
     title = ": ".join(filter(None, (visible(field.header), visible(field.question))))
-    return DialogQuestion(title, tuple(choices), body)
+    return DialogQuestion(title, tuple(choices), body, selected=selected)
 
 
 def visible(text: str) -> str:

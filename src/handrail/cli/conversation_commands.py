@@ -8,7 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from handrail.cli.extension_commands import extension_commands
 from handrail.cli.flags import EFFORTS
+from handrail.cli.session_choice import choose_session
+from handrail.cli.task_output import read_end
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError
 from handrail.permissions.modes import MODES
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 CYCLE = ("default", "acceptEdits", "plan", "bypassPermissions")
 KEYS = """Enter sends, Alt+Enter or Ctrl+J begins a new line, Up brings back what was sent, Ctrl+R searches it.
 Esc interrupts, twice goes back to an earlier message; Ctrl+C interrupts, twice leaves.
-Shift+Tab changes the mode, Ctrl+O shows the transcript, Ctrl+T the background tasks, Ctrl+G opens your editor.
+Shift+Tab changes the mode, Ctrl+O shows the transcript, Ctrl+T tasks and agents, Ctrl+G opens your editor.
 @ completes files, / commands; !command runs in your shell, #note goes into a memory file."""
 INIT = """Look at this project and write a file AGENTS.md in its top folder for agents that will work here: how to
 build, test and lint it, how it is laid out, and which conventions are not obvious. Short, true and specific. If the
@@ -93,16 +96,14 @@ def go_back(chat: Chat, to: SentPrompt, way: str) -> None:
 
 async def resume(chat: Chat, words: str) -> None:
     """Go on with another session of this folder."""
-    store, cwd = session_store(os.environ), chat.session.settings.places.cwd
+    cwd = chat.session.settings.places.cwd
     if words:
-        chat.wants_session = store.find(words, cwd).stem
+        chosen: str | None = session_store(os.environ).find(words, cwd).stem
     else:
-        entries = [each for each in store.entries() if each.cwd == cwd and each.id != chat.session.id]
-        if not entries:
-            chat.front.say("This folder has no other session.", dim=True)
-            return
-        labels = {each.id: f"{each.title or '(no prompt)'}  ({each.id[:8]})" for each in entries}
-        chat.wants_session = await choose(chat, "Go on with which session?", labels, searchable=True)
+        chosen = await choose_session(chat.front, cwd, but=chat.session.id)
+    if chosen is None:
+        chat.front.say("This folder has no other session.", dim=True)
+    chat.wants_session = chosen or ""
     chat.wants_end = bool(chat.wants_session)
 
 
@@ -258,22 +259,13 @@ async def show_tasks(chat: Chat, _words: str) -> None:
         chat.front.say(f"{chosen} was stopped.", "good")
     elif way == "output":
         files = {task.id: task.output for task in unheard_tasks(chat.session.services)}
-        await chat.front.page(await asyncio.to_thread(read_end, files.get(chosen, "")))
-
-
-def read_end(file: str) -> str:
-    """The end of what a task wrote."""
-    try:
-        with Path(file).open("rb") as source:
-            source.seek(max(0, os.fstat(source.fileno()).st_size - MAX_TEXT))
-            return source.read().decode("utf-8", "replace") or "(no output yet)"
-    except OSError as error:
-        return f"Its output cannot be read: {error}."
+        await chat.front.page(await asyncio.to_thread(read_end, files.get(chosen, ""), MAX_TEXT))
 
 
 def chat_commands() -> dict[str, ChatCommand]:
     """The commands that every front has."""
     return {
+        **extension_commands(),
         "config": ChatCommand("The settings that count, and where they are written", show_config, "[key]"),
         "doctor": ChatCommand("What is installed, what protects you and what is wrong", check),
         "effort": ChatCommand("How hard the model thinks", set_effort, "[level]"),

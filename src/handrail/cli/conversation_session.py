@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from handrail.cli.conversation_ask import ConversationHandler
 from handrail.cli.conversation_commands import chat_commands
-from handrail.cli.conversation_start import ask_trust, open_with_key
+from handrail.cli.conversation_start import ask_session, ask_trust, greet, open_with_key
+from handrail.cli.questions import answer_others, handler_for
 from handrail.cli.session_flags import session_spec
 from handrail.cli.terminal_commands import apply_settings, terminal_commands
 from handrail.session.build import open_session
@@ -32,10 +33,23 @@ async def open_chat(chosen: argparse.Namespace, terminal: Terminal) -> Chat:
         terminal.view.mark_question(use_id, is_open=is_open)
 
     def open_for(env: dict[str, str]) -> Session:
-        host = SessionHost(on_warning=warn, handler=ConversationHandler(terminal, card_of, mark))
+        host = SessionHost(on_warning=warn, handler=handler, stays=True)
         return open_session(replace(session_spec(chosen), interactive=True), env, host)
 
+    def mode_after_plan() -> str:
+        return session.settings.policy().leaving_plan().mode
+
+    own = ConversationHandler(terminal, card_of, mark, mode_after_plan)
+    handler = handler_for(chosen, own)
     await ask_trust(chosen, terminal)
+    await ask_session(chosen, terminal)
     session = await open_with_key(chosen, terminal, open_for)
     apply_settings(terminal, session)
+    greet(chosen, session, terminal.say)
+    session.agents.listeners.append(terminal.on_background_news)
+    try:
+        await answer_others(chosen, handler, session)
+    except BaseException:
+        await session.aclose()
+        raise
     return Chat(session, terminal, {**chat_commands(), **terminal_commands(terminal)})

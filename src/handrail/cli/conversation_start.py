@@ -8,12 +8,13 @@ from io import StringIO
 from typing import Protocol
 
 from handrail.cli import config as config_command
+from handrail.cli.session_choice import choose_session
 from handrail.cli.trust import all_changes, describe, heading, row_of, state_of
 from handrail.config.flags import SettingsFlags
 from handrail.config.load import load_settings
 from handrail.config.places import places_for
 from handrail.config.trust import Trust, TrustStore, records_for
-from handrail.errors import HandrailError, ProviderSetupError
+from handrail.errors import DemoWantedError, HandrailError, ProviderSetupError
 from handrail.session.session import Session
 from handrail.session.state_folder import state_folder
 from handrail.tui.interactive.dialog import DialogChoice, DialogQuestion, DialogReply
@@ -21,7 +22,8 @@ from handrail.tui.text import clip, wrap
 
 LOCAL = "http://127.0.0.1:11434/v1"
 Open = Callable[[dict[str, str]], Session]
-KEPT, ONCE, SERVER, LEAVE = "kept", "once", "server", "leave"
+KEPT, ONCE, SERVER, DEMO, LEAVE = "kept", "once", "server", "demo", "leave"
+GREETING = "Say what to do. /help shows the commands and keys, Ctrl+D leaves."
 
 
 class Asks(Protocol):
@@ -65,6 +67,23 @@ async def ask_trust(chosen: argparse.Namespace, asker: Asks) -> None:
             store.extend(record)
 
 
+async def ask_session(chosen: argparse.Namespace, asker: Asks) -> None:
+    """Ask which session to go on with, if --resume names none; HandrailError = leave."""
+    if chosen.resume is not False:
+        return
+    found = await choose_session(asker, places_for(".", os.environ, state_folder(os.environ)).cwd)
+    if not found:
+        why = "this folder has no session yet" if found is None else "no session was chosen"
+        raise HandrailError(f"{why}, and nothing was started. Leave --resume out to begin a new one.")
+    chosen.resume = found
+
+
+def greet(chosen: argparse.Namespace, session: Session, say: Callable[[str], None]) -> None:
+    """Say how to begin, if nothing was said yet."""
+    if not session.conversation.messages and not any(chosen.words):
+        say(GREETING)
+
+
 async def open_with_key(chosen: argparse.Namespace, asker: Asks, open_session: Open) -> Session:
     """The session; without a key for its model, the person chooses what to do about it."""
     env = dict(os.environ)
@@ -84,13 +103,16 @@ async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], 
         DialogChoice(KEPT, "Give a key and keep it in ~/.handrail/settings.json", edit=""),
         DialogChoice(ONCE, "Give a key for this session only", edit=""),
         DialogChoice(SERVER, "Use a server that needs none, for example a local model", edit=LOCAL),
-        DialogChoice(LEAVE, "Leave; `handrail demo` shows everything without a key"),
+        DialogChoice(DEMO, "Watch the demo first: an agent repairs a small project, without a key or a network"),
+        DialogChoice(LEAVE, "Leave"),
     )
 
     def body(width: int, _rows: int) -> Sequence[str]:
         return [clip(f"  {row}", width) for row in wrap(problem, max(width - 2, 10))]
 
     reply = await asker.ask(DialogQuestion("handrail needs a model to ask", choices, body))
+    if reply is not None and reply.value == DEMO:
+        raise DemoWantedError(problem)
     text = reply.text.strip() if reply else ""
     if reply is None or reply.value == LEAVE or not text:
         raise HandrailError(problem)

@@ -21,7 +21,9 @@ from handrail.extensions.places import SKILL_FAMILIES, config_folders
 from handrail.extensions.skills import HeadCache, find_skills
 from handrail.extensions.unsupported import extension_notes
 from handrail.files.leftovers import remove_leftovers
+from handrail.files.search_path import find_program
 from handrail.hooks.runner import Hooks
+from handrail.lsp.known import missing_servers
 from handrail.permissions.lint import REMARKS, lint
 from handrail.permissions.rules import HARMLESS
 from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
@@ -29,9 +31,12 @@ from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
 from handrail.session.agent_definitions import find_agents
+from handrail.session.configured_search import configured_search
 from handrail.session.hooks import in_order, sources_of
+from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.load_settings import LoadedSettings, ignored_note
 from handrail.session.model_options import model_options
+from handrail.session.services import default_services
 from handrail.session.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder, undo_folder
 
@@ -135,6 +140,9 @@ PACKAGES = (
     ("images", ("PIL",), "making large images small enough for a model"),
     ("pdf", ("pypdfium2", "PIL"), "reading the pages of PDF files"),
     ("encodings", ("charset_normalizer",), "recognising rarer encodings of text files"),
+    ("serve", ("starlette", "uvicorn"), "`handrail view`, and `handrail mcp serve --http`"),
+    ("web", ("html_to_markdown",), "better Markdown of web pages, by html-to-markdown"),
+    ("otel", ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"), "spans and metrics by OpenTelemetry"),
     ("testing", ("pytest",), "the `cassette` fixture for your tests"),
 )
 
@@ -156,6 +164,31 @@ def packages(_here: Here) -> Iterator[Finding]:
         missing = any(find_spec(name) is None for name in modules)
         text = f"not installed, so this is off: {feature}. Install it with: pip install 'handrail[{extra}]'"
         yield Finding("packages", extra, State.OFF if missing else State.OK, text if missing else feature)
+
+
+def language_servers(here: Here) -> Iterator[Finding]:
+    """The language servers that the tool LSP would use here, and what to install for other languages."""
+    if here.live is None:
+        return
+    area, loaded, wrong = "language servers", here.live.loaded, list[str]()
+    servers = SessionLanguageServers(here.live, lambda: default_services(loaded.env), {}, wrong.append)
+    chosen = servers.usable()
+    for spec in chosen:
+        program = spec.program if "/" in spec.program else find_program(spec.program, loaded.env.get("PATH", ""))
+        state = State.OK if program and os.access(program, os.X_OK) else State.PROBLEM
+        text = (
+            program if state is State.OK else f"there is no program {spec.program!r}. Install it, or change lspServers."
+        )
+        yield Finding(area, spec.name, state, text)
+    for note in wrong:
+        yield Finding(area, "lspServers", State.PROBLEM, note)
+    served = {ending for spec in chosen if not spec.only_checks for ending in spec.languages}
+    for name, (spec, *others) in missing_servers(served).items():
+        also = f" ({', '.join(each.name for each in others)} would do too)" if others else ""
+        yield Finding(area, name, State.OFF, f"none for these files. Get {spec.name} with: {spec.install}{also}")
+    if chosen and not here.live.is_trusted():
+        text = "they run in trusted folders only, so the tool LSP is off here. Trust this one with: handrail trust"
+        yield Finding(area, "trust", State.NOTE, text)
 
 
 # The model
@@ -186,6 +219,24 @@ def _ping(loaded: LoadedSettings) -> tuple[State, str]:
     except ProviderSetupError as error:
         works, text = False, str(error)
     return State.OK if works else State.PROBLEM, text
+
+
+# The web
+
+
+def web(here: Here) -> Iterator[Finding]:
+    """Which service searches the web, and how to have one."""
+    if here.live is None:
+        return
+    found = configured_search(here.live.loaded)
+    if found is not None:
+        text = f"by {found.backend}{f' at {found.url}' if found.url else ''}; not asked"
+        yield Finding("web", "WebSearch", State.OK, text)
+    else:
+        way = (
+            '{"webSearch": {"url": ...}} in the settings names a SearXNG server, or set BRAVE_API_KEY or TAVILY_API_KEY'
+        )
+        yield Finding("web", "WebSearch", State.OFF, f"not offered, because there is no search service. {way}.")
 
 
 # Sandbox
@@ -278,7 +329,7 @@ def extensions(here: Here) -> Iterator[Finding]:
         notes = (
             *extension_notes(config_folders(cwd, env)),
             *skills.problems,
-            *find_agents(cwd, env, {})[1],
+            *find_agents(cwd, env, {}, is_trusted=lambda _file: True)[1],
         )
         yield from (Finding("extensions", "file", State.NOTE, note) for note in notes)
 
@@ -317,7 +368,9 @@ CHECKS: tuple[Check, ...] = (
     system,
     programs,
     packages,
+    language_servers,
     model,
+    web,
     sandbox,
     settings,
     trust,

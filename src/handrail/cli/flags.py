@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
@@ -22,11 +23,7 @@ EARLY_STARTS = ("permitted", "safe", "off", "all")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
 MATCHES = ("exact", "conversation", "loose")
 
-# flags that other programs pass and that have no effect yet: flag -> number of values
-LATER_FLAGS = {
-    "--plugin-dir": 1,
-    "--worktree": 0,
-}
+AGENTS_FORM = '{"name": {"description": "...", "prompt": "..."}}'
 SCHEMA_FORM = '{"type": "object", "properties": {}}'
 
 
@@ -56,7 +53,6 @@ def read_flags(arguments: Sequence[str]) -> Flags:
     if forbidding:
         top.error(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
     warnings = [f"--allowedTools: {problem}. It matches nothing." for problem in allowing]
-    warnings += [f"{flag} has no effect: it is not supported yet" for flag in _later(chosen)]
     warnings += without_effect(chosen)
     warnings += [f"{flag} is not known and was ignored; see handrail -p --help" for flag in flags]
     if flags and chosen.prompt and chosen.words:
@@ -72,10 +68,6 @@ def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
     near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:
         top.error(f"{flag} is not a flag. Did you mean {near[0]}?")
-
-
-def _later(chosen: argparse.Namespace) -> list[str]:
-    return [flag for flag in LATER_FLAGS if getattr(chosen, "later" + flag) not in (None, False)]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -123,13 +115,13 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--ask", action=argparse.BooleanOptionalAction, help="ask you about calls (default: if you are at a terminal)"
     )
+    top.add_argument("--ask-at", metavar="SOCKET", default="", help="put questions to the handrail that answers there")
+    top.add_argument("--answer-at", metavar="SOCKET", default="", help="answer questions of other handrails there")
     top.add_argument("--plain", action="store_true", help="converse line by line, and draw nothing twice")
     top.add_argument("--fail-on-denial", action="store_true", help="exit code 3 if a call was refused")
+    top.add_argument("--live", action="store_true", help="questions can also be answered in handrail view --live")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
     top.add_argument("--debug-file", metavar="FILE", type=_not_empty, help="the same, into a file")
-    for flag, values in LATER_FLAGS.items():
-        extra: dict[str, Any] = {"nargs": "?", "const": True} if values else {"action": "store_true"}
-        top.add_argument(flag, dest="later" + flag, help=argparse.SUPPRESS, **extra)
     top.formatter_class = argparse.HelpFormatter
     return top
 
@@ -139,7 +131,13 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
         "-c", "--continue", action="store_true", dest="newest", help="go on with this folder's newest session"
     )
     top.add_argument(
-        "-r", "--resume", metavar="ID", type=_not_empty, help="go on with a session: id, beginning of it, title"
+        "-r",
+        "--resume",
+        metavar="ID",
+        nargs="?",
+        const=False,
+        type=_not_empty,
+        help="go on with a session: id, beginning of it, title; left out on a terminal, you choose one",
     )
     top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
     top.add_argument("--session-id", metavar="ID", default="", help="the id of the new session")
@@ -154,7 +152,23 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
         "--mcp-config", metavar="FILE|JSON", action="extend", nargs="+", default=[], help="MCP servers to use"
     )
     top.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those")
-    top.add_argument("--agents", type=_schema, metavar="JSON", default={}, help="sub-agents, by name")
+    top.add_argument(
+        "--plugin-dir",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="use the plugin in this folder for this run; its hooks and servers are trusted with it",
+    )
+    top.add_argument(
+        "--worktree",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="work in a git worktree of this repository, on a branch of its own",
+    )
+    top.add_argument(
+        "--agents", type=_agents, metavar="JSON|FILE", default={}, help="sub-agents by name, as JSON or in a JSON file"
+    )
     top.add_argument("--agent", metavar="NAME", type=_not_empty, help="let this agent lead the conversation")
     top.add_argument("--betas", type=_names, metavar="A,B", default=(), help="beta features of the provider")
     top.add_argument(
@@ -189,6 +203,18 @@ def _not_empty(text: str) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _agents(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"it cannot be read: {error}. Give JSON or a file of it: {AGENTS_FORM}"
+        ) from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"it is not a JSON object. Give agents by name: {AGENTS_FORM}")
+    return value
 
 
 def _schema(text: str) -> dict[str, Any]:

@@ -10,7 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail import __version__
-from handrail.cli import audit_arguments, mcp_arguments, sessions_arguments
+from handrail.cli import (
+    audit_arguments,
+    mcp_arguments,
+    schedule_arguments,
+    sessions_arguments,
+    stats_arguments,
+    view_arguments,
+)
 from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
@@ -156,12 +163,57 @@ def _skills(parser: argparse.ArgumentParser) -> None:
         each.add_argument("--json", action="store_true", help="print JSON")
 
 
+def _agents(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_subparsers(dest="what", metavar="list|show|new|check", required=True)
+    listed = add_subcommand(what, "list", "the agents that hold in this folder")
+    show = add_subcommand(what, "show", "one agent: each field that counts, and its prompt")
+    new = add_subcommand(what, "new", "write the beginning of an agent into .handrail/agents")
+    check = add_subcommand(what, "check", "what is wrong with agents here; exit code 1 if something is")
+    for each in (show, new):
+        each.add_argument("name", metavar="NAME", help="the name of the agent")
+    new.add_argument("--user", action="store_true", help="for yourself, in ~/.handrail/agents")
+    for each in (listed, show, check):
+        each.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _plugins(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_subparsers(dest="what", metavar="list|add|remove|enable|disable|check", required=True)
+    listed = add_subcommand(what, "list", "the plugins that were added, and those of known marketplaces")
+    add = add_subcommand(what, "add", "look at a plugin, trust it as it is now, and switch it on")
+    remove = add_subcommand(what, "remove", "forget a plugin, with its copy and its options")
+    enable = add_subcommand(what, "enable", "switch a plugin on, and set its options")
+    disable = add_subcommand(what, "disable", "switch a plugin off")
+    check = add_subcommand(what, "check", "what is wrong with plugins, and what changed; exit code 1 if something is")
+    add.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="the folder of a plugin or a marketplace, a git repository, or NAME@MARKETPLACE of a known one",
+    )
+    add.add_argument("names", metavar="NAME", nargs="*", help="which plugins of a marketplace (default: its only one)")
+    add.add_argument("-y", "--yes", action="store_true", help="trust it without a question, for scripts")
+    for each in (remove, enable, disable):
+        each.add_argument("name", metavar="NAME", help="the plugin, with @MARKETPLACE if the name alone is not clear")
+    for each in (enable, disable):
+        each.add_argument("--scope", choices=("user", "project", "local"), default="user", help="the settings to write")
+    for each in (add, enable):
+        each.add_argument(
+            "--set",
+            metavar="KEY[=VALUE]",
+            action="append",
+            default=[],
+            help="an option of the plugin; without a value it is read from standard input, unseen",
+        )
+    for each in (listed, add, check):
+        each.add_argument("--json", action="store_true", help="print JSON")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ping", action="store_true", help="ask the model for a word; this costs a few tokens")
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
+    "agents": ("list, show, write and check definitions of agents", _agents, "handrail.cli.agents"),
     "audit": (
         "show what was allowed, asked and denied, and why",
         audit_arguments.arguments,
@@ -172,9 +224,19 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
-    "mcp": ("configure MCP servers, look at them, call their tools", mcp_arguments.arguments, "handrail.cli.mcp"),
+    "mcp": (
+        "configure MCP servers, look at them, call their tools, be one",
+        mcp_arguments.arguments,
+        "handrail.cli.mcp",
+    ),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
+    "plugins": ("add, list, switch and check plugins", _plugins, "handrail.cli.plugins"),
     "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
+    "schedule": (
+        "list, add, remove and start prompts that come by the clock",
+        schedule_arguments.arguments,
+        "handrail.cli.schedule",
+    ),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",
         sessions_arguments.arguments,
@@ -182,9 +244,11 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "skills": ("list, show, write and check skills", _skills, "handrail.cli.skills"),
-    "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
+    "stats": ("add up what sessions cost and did", stats_arguments.arguments, "handrail.cli.stats"),
     "tools": ("list the tools that a run offers and holds back", _tools, "handrail.cli.tools"),
+    "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
+    "view": ("open a page that shows what sessions did", view_arguments.arguments, "handrail.cli.view"),
 }
 """Name -> help, arguments, and the module whose `run` is called; only that module is imported."""
 

@@ -2,8 +2,15 @@
 
 import argparse
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from handrail.cli.sessions_arguments import add_subcommand, whole
+from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.cli import permission_flags
+else:
+    permission_flags = lazy("handrail.cli.permission_flags")
 
 SCOPES = ("local", "project", "user")
 SERVER = "name of a configured server, or the address of any other one"
@@ -90,6 +97,30 @@ def _logout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("server", metavar="SERVER|URL", help=SERVER)
 
 
+def _serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--gateway", action="store_true", help="put the MCP servers configured here behind this one")
+    parser.add_argument(
+        "--tools", metavar="MODULE", action="append", default=[], help="offer the tools of a Python module"
+    )
+    parser.add_argument(
+        "--builtin", type=comma_separated, metavar="A,B", help="offer these built-in tools ('' = none; default: by use)"
+    )
+    parser.add_argument("--http", action="store_true", help="over HTTP, at /mcp; without it, standard input and output")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1); others need TLS"
+    )
+    parser.add_argument("--port", type=whole, default=0, help="port to listen at (default: a free one)")
+    parser.add_argument("--tls-cert", metavar="FILE", default="", help="certificate (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", default="", help="its key (PEM)")
+    parser.add_argument("--no-token", action="store_true", help="let every program on this machine in; loopback only")
+    parser.add_argument("--clients", metavar="FILE", default="", help="clients with a token and rules each (JSON)")
+    parser.add_argument(
+        "--mcp-config", metavar="FILE|JSON", action="append", default=[], help="more servers for --gateway"
+    )
+    parser.add_argument("--strict-mcp-config", action="store_true", help="only the servers of --mcp-config")
+    permission_flags.add_flags(parser)
+
+
 def _reset(parser: argparse.ArgumentParser) -> None:
     """It takes nothing."""
 
@@ -101,6 +132,7 @@ SUBCOMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str
     "get": ("show the entry of a server, where it is written and whether it is used", _get, "get"),
     "remove": ("remove a server", _remove, "remove"),
     "call": ("call a tool of a server, no model", _call, "call"),
+    "serve": ("be an MCP server: governed tools for other agents", _serve, "serve"),
     "test": ("connect, and say what a server offers; exit code 1 if it fails", _test, "test"),
     "lock": ("pin the tools of servers as they are now, or check them", _lock, "lock"),
     "login": ("sign in at a server", _login, "login"),

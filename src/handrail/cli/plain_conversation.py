@@ -12,11 +12,12 @@ from typing import TextIO, cast
 
 from handrail.cli.conversation_ask import ConversationHandler
 from handrail.cli.conversation_commands import chat_commands
-from handrail.cli.conversation_start import ask_trust, open_with_key
+from handrail.cli.conversation_start import ask_session, ask_trust, greet, open_with_key
 from handrail.cli.flags import Flags
+from handrail.cli.questions import handler_for
 from handrail.cli.session_flags import session_spec
 from handrail.conversation.plain import plain
-from handrail.errors import HandrailError
+from handrail.errors import DemoWantedError, HandrailError
 from handrail.loop.events import LoopEvent, RunEnded
 from handrail.session.build import open_session
 from handrail.session.session import Session
@@ -44,6 +45,8 @@ async def converse(flags: Flags, prompt: str) -> tuple[int, str]:
             front.say(warning, "warning")
         try:
             chat = await open_chat(flags.chosen, front)
+        except DemoWantedError:
+            raise
         except HandrailError as error:
             front.say(str(error), "bad")
             return FAILED, ""
@@ -62,18 +65,27 @@ async def open_chat(chosen: argparse.Namespace, front: "PlainFront") -> Chat:
     def mark(_use_id: str, _is_open: bool) -> None:
         """A question is on the screen by itself."""
 
+    def mode_after_plan() -> str:
+        return session.settings.policy().leaving_plan().mode
+
     def open_for(env: dict[str, str]) -> Session:
-        host = SessionHost(on_warning=front.warn, handler=ConversationHandler(front, lambda _use: None, mark))
+        own = ConversationHandler(front, lambda _use: None, mark, mode_after_plan)
+        host = SessionHost(on_warning=front.warn, handler=handler_for(chosen, own), stays=True)
         return open_session(replace(session_spec(chosen), interactive=True), env, host)
 
+    if chosen.answer_at:
+        raise HandrailError("--answer-at does not go with --plain. Leave one of them out.")
     await ask_trust(chosen, front)
-    return Chat(await open_with_key(chosen, front, open_for), front, chat_commands())
+    await ask_session(chosen, front)
+    session = await open_with_key(chosen, front, open_for)
+    greet(chosen, session, front.say)
+    return Chat(session, front, chat_commands())
 
 
 async def converse_with(chat: Chat, front: "PlainFront", prompt: str) -> int:
     """Do one line after another; the exit code."""
     loop = asyncio.get_running_loop()
-    line = asyncio.ensure_future(front.read(prompt))
+    line: asyncio.Future[str | None] = asyncio.ensure_future(front.read(prompt))
     ended: list[int] = []
 
     def interrupt() -> None:
@@ -92,6 +104,7 @@ async def converse_with(chat: Chat, front: "PlainFront", prompt: str) -> int:
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, end, code)
     while not chat.wants_end and not ended:
+        line = await follow_wakes(chat, front, line)
         try:
             text = await line
         except asyncio.CancelledError:
@@ -103,6 +116,22 @@ async def converse_with(chat: Chat, front: "PlainFront", prompt: str) -> int:
         line = asyncio.ensure_future(front.read())
     line.cancel()
     return ended[0] if ended else 0
+
+
+async def follow_wakes(
+    chat: Chat, front: "PlainFront", line: "asyncio.Future[str | None]"
+) -> "asyncio.Future[str | None]":
+    """Do what schedules and ends of background work start until a line is there; the line."""
+    while not line.done():
+        due = asyncio.ensure_future(chat.session.next_wake())
+        await asyncio.wait((line, due), return_when=asyncio.FIRST_COMPLETED)
+        due.cancel()
+        await asyncio.wait((due,))
+        if not due.cancelled():
+            is_read = not line.cancel()  # the keyboard is for the questions of the turn
+            await chat.wake(due.result())
+            line = line if is_read else asyncio.ensure_future(front.read())
+    return line
 
 
 class PlainFront:

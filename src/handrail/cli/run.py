@@ -36,8 +36,10 @@ from handrail.session.session import Session
 from handrail.session.spec import SessionHost
 
 if TYPE_CHECKING:
-    from handrail.cli import live, serve_stdio
+    from handrail.cli import live, questions, serve_stdio
+    from handrail.dispatch.approval.question import Handler
 else:
+    questions = lazy("handrail.cli.questions")
     live = lazy("handrail.cli.live")
     serve_stdio = lazy("handrail.cli.serve_stdio")
 
@@ -80,12 +82,16 @@ def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
         raise FlagError("--record and --replay cannot be used together: a replay has nothing new to record.", "")
     for warning in flags.warnings:
         warn(warning)
+    if chosen.resume is False:
+        raise FlagError("--resume needs the id of a session here. `handrail sessions list` shows them.", "")
     if is_interactive(chosen):
         hint = 'Give a prompt: handrail -p "What does this project do?"'
         raise FlagError(f"a conversation needs a terminal for input and output. {hint}", "")
     plain_log()
     with open_debug_file(chosen.debug_file) as chosen.debug_out:
         if chosen.input_format == "stream-json":
+            if chosen.ask_at or chosen.answer_at:
+                raise FlagError("--ask-at and --answer-at do not go with stream-json input: the client is asked.", "")
             return asyncio.run(serve_stdio.serve(flags))
         if warning := folder_warning(os.path.realpath("."), os.path.realpath(os.environ.get("HOME") or "/")):
             warn(warning)
@@ -123,14 +129,18 @@ async def show(flags: Flags, prompt: str, result: ResultGuard) -> int:
 async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live.TerminalRun | None" = None) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
-    host = SessionHost(on_warning=warn, handler=terminal.handler if terminal else None)
-    session = open_session(session_spec(chosen), host=host)
+    handler: Handler | None = terminal.handler if terminal else None
+    between = bool(chosen.ask_at or chosen.answer_at)
+    handler = questions.handler_for(chosen, handler) if between else handler
+    session = open_session(session_spec(chosen), host=SessionHost(on_warning=warn, handler=handler))
     out = PipedText.of(sys.stdout)
     printers = printers_for(chosen, session, out, terminal)
     code = on_signals(lambda: _stop(session, out))
     ended: RunEnded | None = None
     denied = False
     try:
+        if between:
+            await questions.answer_others(chosen, handler, session)
         if out is not None:
             watch_reader(out.descriptor, lambda: _stop(session, None))
         message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words

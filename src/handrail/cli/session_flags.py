@@ -44,8 +44,10 @@ def session_spec(chosen: argparse.Namespace) -> SessionSpec:
         transcript=_transcript_options(chosen),
         output=chosen.json_schema,
         agent=chosen.agent or "",
+        worktree=chosen.worktree,
         slash_commands=not chosen.disable_slash_commands,
         early_start=chosen.early_start,
+        live=chosen.live,
         debug=bool(chosen.debug or chosen.debug_file),
         verbose=chosen.verbose,
         record=chosen.record and Path(chosen.record),
@@ -78,10 +80,10 @@ def _prompt_options(chosen: argparse.Namespace) -> PromptOptions:
     )
 
 
-def warn_of_unknown_tools(named: Collection[str], every: Collection[str]) -> None:
-    """Say which names of --tools are no tools of a run."""
+def warn_of_unknown_tools(named: Collection[str], every: Collection[str], flag: str = "--tools") -> None:
+    """Say which names of --tools, or another flag, are no tools of a run."""
     for name in sorted({*named} - {*every}):
-        warn(f"--tools: there is no built-in tool {name!r} here, so it is left out.{did_you_mean(name, every)}")
+        warn(f"{flag}: there is no built-in tool {name!r} here, so it is left out.{did_you_mean(name, every)}")
 
 
 def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
@@ -98,6 +100,7 @@ def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
         mcp_servers=servers,
         strict_mcp=chosen.strict_mcp_config,
         agents=chosen.agents,
+        plugins=tuple(Path(each).expanduser().absolute() for each in chosen.plugin_dir),
     )
 
 

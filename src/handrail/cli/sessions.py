@@ -6,13 +6,14 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.permission_flags import warn
 from handrail.cli.terminal import ReportScreen
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SessionError
+from handrail.lazy import lazy
 from handrail.session.redactor import redactor_for
 from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import session_store, state_folder
@@ -21,6 +22,11 @@ from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
 from handrail.transcripts.repair import as_lines, as_text, import_transcript, repair
 from handrail.transcripts.store import TranscriptStore
 from handrail.transcripts.writer import message_value
+
+if TYPE_CHECKING:
+    from handrail.cli import sessions_page
+else:
+    sessions_page = lazy("handrail.cli.sessions_page")
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -39,7 +45,7 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     found = [entry for entry in store.entries() if chosen.all or entry.cwd == cwd]
     found = found[: chosen.limit or None]
     if chosen.json:
-        names = ("id", "cwd", "title", "model", "created", "updated", "size", "path")
+        names = ("id", "cwd", "title", "model", "created", "updated", "size", "path", "outcome", "answers", "dollars")
         print(plain_json([{name: getattr(entry, name) for name in names} for entry in found]))
         return 0
     screen = ReportScreen(sys.stdout)
@@ -99,15 +105,14 @@ def _repair(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int
 
 
 def _export(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
-    path, rebuilt = _load_session(chosen, store, cwd)
     kind = "json" if chosen.json else chosen.format
-    match kind:
-        case "jsonl":
-            data = as_lines(rebuilt, path.stem)
-        case "json":
-            data = _as_json(path, rebuilt).encode() + b"\n"
-        case _:
-            data = as_text(rebuilt).encode("utf-8", "backslashreplace")
+    if chosen.no_contents and kind not in ("html", "trace"):
+        raise SessionError(f"--no-contents is for --format html and trace; {kind} is nothing but contents.")
+    if kind in ("html", "trace"):
+        write = sessions_page.page_of if kind == "html" else sessions_page.trace_file
+        data = write(store.find(chosen.id, cwd), contents=not chosen.no_contents)
+    else:
+        data = _export_bytes(kind, *_load_session(chosen, store, cwd))
     if not chosen.output:
         if sys.stdout.isatty():
             print(plain(data.decode("utf-8", "replace")), end="")
@@ -120,6 +125,16 @@ def _export(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int
     except FileExistsError as error:
         raise SessionError(f"{chosen.output!r} exists. Give another name, or delete it first.") from error
     return 0
+
+
+def _export_bytes(kind: str, path: Path, rebuilt: RebuiltTranscript) -> bytes:
+    match kind:
+        case "jsonl":
+            return as_lines(rebuilt, path.stem)
+        case "json":
+            return _as_json(path, rebuilt).encode() + b"\n"
+        case _:
+            return as_text(rebuilt).encode("utf-8", "backslashreplace")
 
 
 def _import(chosen: argparse.Namespace, _store: TranscriptStore, cwd: str) -> int:

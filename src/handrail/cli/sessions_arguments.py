@@ -39,7 +39,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     check = add_subcommand(inner, "check", "whether one can be resumed as it is; exit code 1 if it needs mending")
     mend = add_subcommand(inner, "repair", "mend one; what is taken out of the file is kept beside it")
     export = add_subcommand(inner, "export", "write one for other programs or people")
-    export.add_argument("--format", choices=("jsonl", "json", "markdown"), default="jsonl", help="(default: jsonl)")
+    formats = ("jsonl", "json", "markdown", "html", "trace")
+    text = "html is a page of its own, trace a file for Perfetto and Chrome's tracing view (default: jsonl)"
+    export.add_argument("--format", choices=formats, default="jsonl", help=text)
+    export.add_argument(
+        "--no-contents",
+        action="store_true",
+        help="of html and trace: leave out texts, inputs, results, changes",
+    )
     export.add_argument("-o", "--output", metavar="FILE", help="instead of standard output; never overwrites")
     bring = add_subcommand(inner, "import", "make a session from a transcript of the same convention")
     bring.add_argument("file", metavar="FILE", help="a file of JSON lines")

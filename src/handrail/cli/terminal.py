@@ -19,6 +19,11 @@ WORDS = {
 """The words that say how something stands, and their colours."""
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: `1 skill`, `2 skills`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 class ReportScreen:
     """The place that lines are written for: a terminal with its width and colours, or a pipe."""
 

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from handrail.cli.conversation_commands import choose
+from handrail.cli.task_panel import task_command
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.plain import plain
@@ -58,6 +59,7 @@ def terminal_commands(terminal: Terminal) -> dict[str, ChatCommand]:
     return {
         "copy": ChatCommand("Copy the last answer", copy),
         "history-search": ChatCommand("Search what was sent", search_history),
+        "tasks": task_command(terminal),
         "theme": ChatCommand("The colours of the terminal", set_theme, "[name]"),
         "vim": ChatCommand("Edit like vi, or like Emacs again", toggle_vi),
     }

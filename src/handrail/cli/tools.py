@@ -11,14 +11,17 @@ from typing import Any
 from handrail.cli.permission_flags import settings_flags, warn
 from handrail.cli.session_flags import warn_of_unknown_tools
 from handrail.cli.terminal import ReportScreen
-from handrail.config.execution import features_of
+from handrail.config.execution import run_features
 from handrail.conversation.plain import plain_json
 from handrail.permissions.rules import Behaviour
+from handrail.session.configured_search import configured_search
+from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.mcp_servers import Servers, refused_by
+from handrail.session.services import default_services
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.skill_notes import SessionSkills
 from handrail.session.state_folder import state_folder
-from handrail.session.tools import SKILL_TOOL, builtin_names, deferral_of, make_catalog, unwanted_tools
+from handrail.session.tools import LSP_TOOL, SKILL_TOOL, builtin_names, deferral_of, make_catalog, unwanted_tools
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -46,6 +49,7 @@ async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[l
     named = None if chosen.tools == ("default",) else chosen.tools
     warn_of_unknown_tools(named or (), builtin_names())
     unwanted = unwanted_tools(named)
+    language_servers = SessionLanguageServers(settings, lambda: default_services(loaded.env), {}, warn)
     try:
         for note in await servers.connect() if chosen.connect else ():
             warn(note)
@@ -53,10 +57,10 @@ async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[l
             variables=loaded.env,
             denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
             planning=lambda: settings.mode == "plan",
-            features=features_of(loaded.settings, loaded.env),
+            features=run_features(loaded.settings, loaded.env, configured_search(loaded)),
             deferral=deferral_of(loaded.env, settings=loaded.settings) if named is None else NO_DEFERRAL,
             mcp=servers.tools,
-            has_skills=SessionSkills(Path.cwd(), settings).has_any,
+            offers={SKILL_TOOL: SessionSkills(Path.cwd(), settings).has_any, LSP_TOOL: language_servers.is_available},
         )
         rows = [about(tool, catalog.pool) for tool in catalog.pool]
         held = held_back(catalog, settings, unwanted)
@@ -73,6 +77,9 @@ def held_back(catalog: Catalog, settings: SessionSettings, unwanted: frozenset[s
     left_out = catalog.left_out()
     if SKILL_TOOL in left_out:
         left_out[SKILL_TOOL] = "there is no skill that the model may load"
+    if LSP_TOOL in left_out:
+        here = "no language server is installed" if settings.is_trusted() else "language servers need a trusted folder"
+        left_out[LSP_TOOL] = f"{here}: see handrail doctor"
     if settings.mode == "plan":
         left_out |= {tool.name: "plan mode offers only tools that read" for tool in catalog.pool.disabled}
     for name in left_out:

@@ -7,17 +7,18 @@ How a session runs its calls: the tool families, how calls overlap, how long res
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, get_args
 
-from handrail.builtin.table import USUAL_FEATURES
+from handrail.builtin.table import SEARCH_SERVICE, USUAL_FEATURES
 from handrail.config.snapshot import Settings
 from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits
 from handrail.dispatch.schedule import EarlyStart, Scheduling, SiblingErrors
 from handrail.errors import SettingsError
 from handrail.loop.limits import Limits
 from handrail.records import record
+from handrail.tools.web import WebOptions
 
 Value = TypeVar("Value")
 
-DEFAULT_FEATURES = USUAL_FEATURES | {"agents"}
+DEFAULT_FEATURES = USUAL_FEATURES | {"agents", "worktrees"}
 """The tool families of a session, unless settings switch them off."""
 
 
@@ -30,6 +31,11 @@ def features_of(settings: Settings, env: Mapping[str, str]) -> frozenset[str]:
             chosen[name.removeprefix("-")] = not name.startswith("-")
     chosen |= settings.get_managed("features") or {}
     return frozenset(name for name, on in chosen.items() if on)
+
+
+def run_features(settings: Settings, env: Mapping[str, str], search: "SearchChoice | None") -> frozenset[str]:
+    """The enabled tool families, and whether there is a service that searches the web."""
+    return features_of(settings, env) | (frozenset((SEARCH_SERVICE,)) if search else frozenset())
 
 
 def unknown_features(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -107,6 +113,57 @@ def agent_settings(settings: Settings) -> AgentSettings:
         settings.get("agentsInBackground"),
         settings.get("agentQuestionSeconds") or usual.question_seconds,
     )
+
+
+def web_options(settings: Settings) -> WebOptions:
+    """What the settings say about fetching pages."""
+    usual = WebOptions()
+    robots = settings.get("webFetch", "robots")
+    return WebOptions(
+        usual.robots if robots is None else robots,
+        settings.get("webFetch", "requestsPerMinute") or usual.per_minute,
+        settings.get("webFetch", "maxBytes") or usual.max_bytes,
+        settings.get("webFetch", "seconds") or usual.seconds,
+    )
+
+
+@record
+class SearchChoice:
+    """The service that searches the web: its name, its address (empty = the usual one) and its key."""
+
+    backend: str
+    url: str = ""
+    key: str = ""
+
+
+SEARCH_KEYS = {"brave": ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"), "tavily": ("TAVILY_API_KEY",)}
+
+
+def search_choice(settings: Settings, env: Mapping[str, str], *, by_provider: bool) -> SearchChoice | None:
+    """
+    The search service that the settings name, else the first that is set up; None = there is none.
+
+    `by_provider`: the provider of the model searches itself.
+    """
+    wanted = settings.get("webSearch", "backend") or ""
+    written = settings.get("webSearch", "url") or ""
+    searxng = written if wanted in ("", "searxng") else ""
+    keys = {name: next(filter(None, map(env.get, names)), "") for name, names in SEARCH_KEYS.items()}
+    choices = (
+        SearchChoice("searxng", searxng or env.get("SEARXNG_URL", "")),
+        SearchChoice("brave", written, keys["brave"] or ""),
+        SearchChoice("tavily", written, keys["tavily"] or ""),
+        SearchChoice("provider", key="of the model" if by_provider else ""),
+    )
+    usable = (each for each in choices if each.key or (each.backend == "searxng" and each.url))
+    return next((each for each in usable if wanted in ("", each.backend)), None)
+
+
+def most_searches(settings: Settings, env: Mapping[str, str]) -> int:
+    """How many searches a session may make."""
+    wanted = env.get("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION", "")
+    usual = int(wanted) if wanted.isdecimal() and int(wanted) else 200
+    return settings.get("webSearch", "maxPerSession") or usual
 
 
 def result_limits(settings: Settings, env: Mapping[str, str]) -> ResultLimits:

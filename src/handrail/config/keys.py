@@ -56,6 +56,7 @@ SERVERS: Schema = {
         "oneOf": [{"required": [name]} for name in ("serverName", "serverCommand", "serverUrl")],
     },
 }
+SEARCHES: Schema = {"type": "string", "enum": ["provider", "searxng", "brave", "tavily", "none"]}
 COUNT: Schema = {"type": "integer", "minimum": 1}
 AMOUNT: Schema = {"type": "number", "minimum": 0}
 COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
@@ -122,6 +123,12 @@ KEYS = (
         ("default", "manual", "plan", "dontAsk"),
     ),
     Key("permissions.additionalDirectories", TEXTS, "More working folders."),
+    Key(
+        "permissions.readableServices",
+        TEXTS,
+        "Services that commands which only read may ask: `cluster:CONTEXT` for kubectl and helm, `forge:HOST` for gh. "
+        "Counts in your own settings, flags and policy files, never in those of a project.",
+    ),
     Key("permissions.disableBypassPermissionsMode", DISABLE, "No session can enter bypassPermissions.", ALWAYS),
     Key("permissions.disableAutoMode", DISABLE, "No session can enter auto.", ALWAYS),
     Key("allowManagedPermissionRulesOnly", FLAG, "Allow rules and folders count from policy files only.", managed=True),
@@ -166,6 +173,11 @@ KEYS = (
     Key("disabledMcpjsonServers", TEXTS, "Rejected servers of `.mcp.json`.", ALWAYS),
     Key("allowedMcpServers", SERVERS, "The only MCP servers that may be used, by name, command or address."),
     Key("deniedMcpServers", SERVERS, "MCP servers that may not be used, whatever else is said.", ALWAYS),
+    Key("lspServers", ANY_MAP, "Language servers by name: how each is started, and for which files.", raw=True),
+    Key(
+        "lspDiagnostics", FLAG, "After edits, tell the model what is newly wrong with the file (default: yes).", ALWAYS
+    ),
+    Key("mcpWaitMs", AMOUNT, "Milliseconds that the first request waits for MCP servers (default: 150; 0 = none)."),
     Key("toolSearch.mode", TOOL_SEARCH, "Which definitions wait to be searched for: all that may, many, none."),
     Key("toolSearch.percent", COUNT, "In the mode auto they wait above this share of the window (default: 10)."),
     Key("sandbox.enabled", FLAG, "Run commands in a sandbox."),
@@ -197,6 +209,18 @@ KEYS = (
         (False,),
     ),
     Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that unused sessions are kept (default: 30)."),
+    Key("webFetch.robots", FLAG, "Whether pages that robots.txt excludes are left alone (default: yes).", (True,)),
+    Key("webFetch.requestsPerMinute", COUNT, "How often one host is asked for pages in a minute (default: 30)."),
+    Key("webFetch.maxBytes", COUNT, "Bytes of a page that are read, after decompression (default: 10000000)."),
+    Key("webFetch.seconds", COUNT, "Seconds that a page may take (default: 30)."),
+    Key(
+        "webFetch.model",
+        TEXT,
+        "The model that reads pages and answers questions about them (default: that of the session); none = no model.",
+    ),
+    Key("webSearch.backend", SEARCHES, "Which service searches the web (default: the first that is set up)."),
+    Key("webSearch.url", TEXT, "Address of a SearXNG server, or of another server that answers like the service."),
+    Key("webSearch.maxPerSession", COUNT, "Searches of one session (default: 200)."),
     Key(
         "skipWebFetchPreflight",
         FLAG,
@@ -205,8 +229,14 @@ KEYS = (
     ),
     Key("respectGitignore", FLAG, "Leave out ignored files when files are suggested. Kept, without effect yet."),
     Key("disableSkillShellExecution", FLAG, "Files of slash commands run no command lines.", (True,)),
-    Key("askUserQuestionTimeout", WAITS, "How long a question waits for its answer. Kept, without effect yet."),
-    Key("enabledPlugins", ANY_MAP, "Plugins that are switched on. Kept, without effect yet."),
+    Key(
+        "askUserQuestionTimeout",
+        WAITS,
+        "How long a question of the model waits; then it decides itself (default: for ever).",
+    ),
+    Key(
+        "enabledPlugins", FLAGS, "Plugins that are switched on or off, by name@marketplace; only those that you added."
+    ),
     Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from. Kept, without effect yet."),
     Key("autoCompactEnabled", FLAG, "Whether long conversations are shortened by themselves."),
     Key(
@@ -214,7 +244,12 @@ KEYS = (
         {"type": "integer", "minimum": 1},
         "Bytes of output after which a command is stopped (default: 2000000000).",
     ),
-    Key("features", FLAGS, "Tool families that are there or not: `agents`, `background`, `task-list` (default: all)."),
+    Key(
+        "features",
+        FLAGS,
+        "Tool families that are there or not: `agents`, `background`, `schedules`, `task-list`, `web`, `worktrees` "
+        "(default: all).",
+    ),
     Key("maxConcurrentAgents", COUNT, "How many sub-agents work at a time; others wait (default: 10)."),
     Key("agentQuestionSeconds", AMOUNT, "Seconds after which a sub-agent's question is a no (default: 600)."),
     Key("agentLimits.turns", COUNT, "Answers after which a sub-agent ends (default: 200)."),

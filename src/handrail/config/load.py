@@ -129,7 +129,9 @@ def project_commands(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[n
     if with_commands:
         found += command_files.find_commands(with_commands).by_name.values()
     if with_skills:
-        found += skill_files.find_skills(with_skills, skill_files.head_cache(places.state)).by_name.values()
+        found += skill_files.find_skills(
+            with_skills, skill_files.head_cache(places.state), starts=True
+        ).by_name.values()
     return needs_trust.command_items(found, places.folders) if found else ()
 
 
@@ -346,7 +348,7 @@ def _mode(values: Mapping[str, Any]) -> str:
 def _without_allowing(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The values without what allows calls, for while it is unknown what is forbidden."""
     mode = _mode(values)
-    kept = _without_permissions(values, "allow", "additionalDirectories")
+    kept = _without_permissions(values, "allow", "additionalDirectories", "readableServices")
     if mode and stricter("default", mode):
         kept = _without_permissions(kept, "defaultMode")
     if "sandbox" in kept:

@@ -47,7 +47,7 @@ def read_servers(places: SettingsPlaces, sources: Iterable[str], problems: list[
     Raises:
         SettingsError: the managed servers cannot be read.
     """
-    if managed := _managed(places):
+    if managed := _managed_servers(places):
         return managed
     chosen = set(sources)
     found: list[WrittenServer] = []
@@ -61,10 +61,12 @@ def read_servers(places: SettingsPlaces, sources: Iterable[str], problems: list[
 
 def own_file(places: SettingsPlaces) -> SettingsFile:
     """The file of handrail's own for servers of the user."""
-    return SettingsFile("user", places.own_servers, _shown(places.own_servers, places), str(places.user), "handrail")
+    return SettingsFile(
+        "user", places.own_servers, _short_path(places.own_servers, places), str(places.user), "handrail"
+    )
 
 
-def _managed(places: SettingsPlaces) -> tuple[WrittenServer, ...]:
+def _managed_servers(places: SettingsPlaces) -> tuple[WrittenServer, ...]:
     for folder in places.policy:
         file = folder / MANAGED_SERVERS
         try:
@@ -88,7 +90,7 @@ def _project(places: SettingsPlaces, folder: str, problems: list[Problem]) -> It
         if data is None:
             return
         text = decode_text(data)
-        servers = _named(parse_object(text))
+        servers = _named_servers(parse_object(text))
     except SettingsFileError as error:
         line = 0 if error.offset is None else line_of(text, error.offset)
         why = f"{error.message.rstrip('.')}. None of its servers are used. Repair it."
@@ -99,7 +101,7 @@ def _project(places: SettingsPlaces, folder: str, problems: list[Problem]) -> It
 
 def _personal(places: SettingsPlaces, problems: list[Problem]) -> Iterator[WrittenServer]:
     for file, most in ((places.own_servers, None), (places.claude_state, MAX_STATE)):
-        shown = _shown(file, places)
+        shown = _short_path(file, places)
         try:
             content = _content(file, most)
             if content is None:
@@ -107,9 +109,9 @@ def _personal(places: SettingsPlaces, problems: list[Problem]) -> Iterator[Writt
             projects = content.get("projects", {})
             entries = [projects.get(folder) for folder in places.folders] if isinstance(projects, dict) else []
             for entry in entries:
-                for name, server in _named(entry if isinstance(entry, dict) else {}).items():
+                for name, server in _named_servers(entry if isinstance(entry, dict) else {}).items():
                     yield WrittenServer(name, server, "local", file, shown)
-            for name, server in _named(content).items():
+            for name, server in _named_servers(content).items():
                 yield WrittenServer(name, server, "user", file, shown)
         except SettingsFileError as error:
             why = f"{error.message.rstrip('.')}. None of its servers are used. Repair it."
@@ -118,7 +120,7 @@ def _personal(places: SettingsPlaces, problems: list[Problem]) -> Iterator[Writt
 
 def _servers_of(file: Path) -> Mapping[str, Any] | None:
     content = _content(file)
-    return None if content is None else _named(content)
+    return None if content is None else _named_servers(content)
 
 
 def _content(file: Path, most: int | None = None) -> dict[str, Any] | None:
@@ -139,12 +141,12 @@ def _content(file: Path, most: int | None = None) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else {}
 
 
-def _named(content: Mapping[str, Any]) -> Mapping[str, Any]:
+def _named_servers(content: Mapping[str, Any]) -> Mapping[str, Any]:
     named = content.get("mcpServers", {})
     if not isinstance(named, dict):
         raise SettingsFileError("mcpServers must be an object")
     return named
 
 
-def _shown(file: Path, places: SettingsPlaces) -> str:
+def _short_path(file: Path, places: SettingsPlaces) -> str:
     return f"~/{file.relative_to(places.home)}" if file.is_relative_to(places.home) else str(file)

@@ -34,7 +34,7 @@ else:
     definitions = lazy("handrail.agents.definitions")  # few projects have agents
 
 # Keys whose values start programs: the project files that these name are part of what is trusted.
-RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "commands", "skills"))
+RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "lspServers", "commands", "skills", "agents"))
 MAX_WORDS, MAX_FOLDERS, MAX_FILE = 200, 5, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
 BESIDE = re.compile(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
@@ -135,17 +135,20 @@ def folder_of(file: str, folders: Sequence[str]) -> str:
 
 
 def agent_items(files: "Iterable[DefinitionFile]", folders: Sequence[str]) -> tuple[TrustItem, ...]:
-    """The project's agent files that would take the place of a built-in agent."""
+    """What the project's agent files run, connect to or write, and those that would replace a built-in agent."""
     return tuple(
-        TrustItem(
-            "project",
-            ("agents", file.content.text("name")),
-            {**{name: str(value) for name, value in file.content.values.items()}, "prompt": file.content.body},
-            folder_of(str(file.path), folders),
-        )
+        TrustItem("project", ("agents", file.content.text("name"), *path), value, folder_of(str(file.path), folders))
         for file in files
-        if file.source == "project" and definitions.is_built_in(file.content.text("name"))
+        if file.source == "project"
+        for path, value in _agent_values(file)
     )
+
+
+def _agent_values(file: "DefinitionFile") -> "Iterator[tuple[JsonPath, Any]]":
+    head = file.content
+    if definitions.is_built_in(head.text("name")):
+        yield (), {**{name: str(value) for name, value in head.values.items()}, "prompt": head.body}
+    yield from (((name,), value) for name, value in definitions.values_to_trust(head, file.text).items())
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:

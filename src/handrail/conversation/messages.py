@@ -1,8 +1,9 @@
 """Messages: who said what, and what the program added."""
 
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolUse, UserBlock
+from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolResult, ToolUse, UserBlock
 from handrail.records import record
 
 
@@ -49,3 +50,21 @@ class SystemNote:
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | Attachment | SystemNote
+
+
+def notes_in(messages: Iterable[Message], kind: str) -> Iterator[str]:
+    """The texts of notes of a kind: attachments, and messages that a program began with the kind as a tag."""
+    tag = f"<{kind.replace('_', '-')}"
+    for message in messages:
+        if isinstance(message, Attachment) and message.kind == kind:
+            yield from (block.text for block in message.content if isinstance(block, Text))
+        elif isinstance(message, UserMessage):
+            texts = (block.text for block in message.content if isinstance(block, Text))
+            yield from (text for text in texts if text.startswith(tag))
+
+
+def results_in(messages: Iterable[Message]) -> Iterator[str]:
+    """The texts of the results of all calls."""
+    for message in messages:
+        if isinstance(message, UserMessage):
+            yield from (block.text for block in message.content if isinstance(block, ToolResult))

@@ -34,6 +34,8 @@ class Usage:
     reasoning_tokens: int | None = None
     cache_in_input: bool = False
     reasoning_apart: bool = False
+    web_searches: int | None = None
+    """Searches of the provider's own tool, which are paid for one by one."""
 
     @property
     def fresh_input(self) -> int:

@@ -1,7 +1,7 @@
 """The protocol for keeping a conversation: everything is written before it is shown."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from handrail.conversation.blocks import AssistantBlock, ToolResult, ToolUse
 from handrail.conversation.messages import Message, UserMessage
@@ -45,8 +45,12 @@ class Transcript(Protocol):
         """Record the working folder of later calls."""
         ...
 
-    def end_call(self, result: ToolResult) -> None:
-        """Record the result of a call."""
+    def end_call(self, result: ToolResult, facts: Mapping[str, Any]) -> None:
+        """Record the result of a call; `facts` say how it ended and when, for people who look at the run."""
+        ...
+
+    def add_fact(self, event: str, values: Mapping[str, Any]) -> None:
+        """Record what happens to the run beside what is said. One that cannot be written is lost, and fails nothing."""
         ...
 
     def defer_call(self, use: ToolUse, result: ToolResult) -> None:

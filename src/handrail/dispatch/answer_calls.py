@@ -32,7 +32,8 @@ class AnswerCalls:
         call.was_deferred = was_deferred
         self._calls.append(call)
         self._unfinished += 1
-        _wake(self._count_known)
+        if self._count_known is not None:
+            _wake(self._count_known)
         return call
 
     def finish(self) -> None:
@@ -51,7 +52,8 @@ class AnswerCalls:
         call.outcome = outcome
         call.move(CallState.COMPLETED)
         self._unfinished -= 1
-        _wake(self._reader)
+        if self._reader is not None:
+            _wake(self._reader)
 
     def after(self, call: Call) -> list[Call]:
         """The calls behind this one."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.transcript import Transcript
 from handrail.dispatch.call_state import Call
-from handrail.dispatch.footprint import Footprint, footprint
+from handrail.dispatch.footprint import READS_WORLD, Footprint, footprint
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Rails, ToolHooks
 from handrail.dispatch.invoke import invoke
 from handrail.dispatch.outcomes import (
@@ -69,6 +69,8 @@ class _ConflictError(HandrailError):
     """A changed input conflicts with calls that have already started."""
 
 
+_CallEnd: TypeAlias = tuple[Output | None, Cause, str, Sequence[str]]
+"""The output, the cause, the error message if there is one, and notices about the files of the call."""
 AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
 """Offers more tools from the next request on."""
 
@@ -112,7 +114,7 @@ class CallPipeline:
         progress = partial(self._host.progress, call)
         ctx = ToolContext(run, call.use, call.abort, progress, self.decide, leave=call.leave)
         request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
-        request.before_question = self._host.before_question
+        request.before_question = self._question_callback(call, run)
         now, marks = self._host.now, call.marks
         marks.append(now())
         try:
@@ -124,10 +126,12 @@ class CallPipeline:
             if decision.verdict is not Verdict.ALLOW:
                 return _refusal(request, hook.stop, decision, call.timings)
 
-            held = await self._rails.places.acquire(_named_places(call, request))
+            places = _named_places(call, request)
+            held = None if places is READS_WORLD else await self._rails.places.acquire(places)
             try:
                 self._begin(call, request, decision)
-                output, cause, error, notices = await self._call(request)
+                call_tool = self._call_with_files if _tracks_files_here(request) else self._call
+                output, cause, error, notices = await call_tool(request)
             finally:
                 self._rails.places.release(held)
             marks.append(now())
@@ -160,6 +164,18 @@ class CallPipeline:
         status = Status.OK if done else Status.ERROR
         return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop, request.access)
 
+    def _question_callback(self, call: Call, run: RunContext) -> Callable[[], Awaitable[None]]:
+        """What is awaited before the user is asked about a call; the observer learns of it afterwards."""
+        before, observer = self._host.before_question, self._rails.observer
+        if observer is None:
+            return before
+
+        async def tell() -> None:
+            await before()
+            observer.question_asked(call.use, run)
+
+        return tell
+
     def _begin(self, call: Call, request: CallRequest, decision: Decision) -> None:
         """Record that the call begins, because it may have effects from here on."""
         if call.stop_reason:
@@ -167,7 +183,7 @@ class CallPipeline:
         if self._host.transcript is not None:
             self._host.transcript.start_call(request.use)
         call.began = True
-        request.ctx = request.ctx.replace(decision=decision, permissions=request.policy)
+        request.ctx.settle(decision, request.policy)
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
         """Decide on a call that a tool wants to make. The decision holds the input if hooks or the gate changed it."""
@@ -292,40 +308,38 @@ class CallPipeline:
             opinion = Opinion(Strength.DENY, Verdict.DENY, "gate", reason)
             return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
 
-    async def _call(self, request: CallRequest) -> tuple[Output | None, Cause, str, Sequence[str]]:
-        """The output, the cause, the error message if there is one, and notices about the files of the call."""
-        if not _tracks_files_here(request):
-            return (*await self._invoke(request), ())
+    async def _call_with_files(self, request: CallRequest) -> _CallEnd:
+        """As `_call`, with the declared files looked at before and after."""
         files, cause = file_tracking.FileTracking(request), Cause.FAILED
         try:
             await _run_quickly(files, files.begin)
-            output, cause, problem = await self._invoke(request)
+            output, cause, problem, _ = await self._call(request)
         except ToolError as error:
             return None, Cause.FAILED, str(error), ()
         finally:
             await _run_quickly(files, partial(files.finish, done=cause is Cause.DONE))
         return output, cause, problem, files.notices
 
-    async def _invoke(self, request: CallRequest) -> tuple[Output | None, Cause, str]:
-        """The output, the cause, and the error message if there is one."""
+    async def _call(self, request: CallRequest) -> _CallEnd:
+        """Call the tool; its exceptions become messages."""
         tool = request.tool
         try:
             output: object = await invoke(tool, request.args, request.ctx)
             if not isinstance(output, Output):
                 raise TypeError(f"its call returned a {type(output).__name__} where an Output is due")
         except ToolError as error:
-            return None, Cause.FAILED, str(error)
+            return None, Cause.FAILED, str(error), ()
         except ToolTimeoutError:
             end = "was told to stop, but may still be running" if tool.blocking else "was stopped"
             text = (
                 f"{request.summary} did not finish within {tool.timeout:g} seconds and {end}. "
                 "Its effects may be incomplete. Ask for less at once, or look at what was done."
             )
-            return None, Cause.TIMED_OUT, text
+            return None, Cause.TIMED_OUT, text, ()
         except (Exception, SystemExit) as error:  # a tool may end itself, not the program
             log.exception("%s crashed in call %s", tool.name, request.use.id)
-            return None, Cause.CRASHED, crash_message(tool.name, error)
-        return output, Cause.FAILED if output.is_error else Cause.DONE, ""
+            return None, Cause.CRASHED, crash_message(tool.name, error), ()
+        return output, Cause.FAILED if output.is_error else Cause.DONE, "", ()
 
     async def _after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """What the post-hooks answer."""
@@ -380,7 +394,8 @@ def _stop_decision(stop: str, request: CallRequest) -> Decision:
 
 async def _validate(request: CallRequest) -> str:
     """Why validation is not sure about the input; empty when it is."""
-    doubt = _doubt(await request.tool.validate(request.args, request.ctx))
+    meaning = await request.tool.validate(request.args, request.ctx)
+    doubt = "" if meaning is None else _doubt(meaning)
     if _tracks_files_here(request) and (problem := file_tracking.unread_problem(request)):
         raise _InputRefusedError(problem)
     return doubt
@@ -396,14 +411,13 @@ async def _run_quickly(files: "file_tracking.FileTracking", step: Callable[[], N
 
 def _tracks_files_here(request: CallRequest) -> bool:
     """Whether the call declares files that its tool does not track itself."""
-    return bool(request.access.files) and not request.tool.tracks_files
+    access = request.access
+    return access.declared and bool(access.files) and not request.tool.tracks_files
 
 
-def _doubt(meaning: Refuse | Ask | None) -> str:
-    """Why validation is not sure about the input; empty when it is."""
+def _doubt(meaning: Refuse | Ask) -> str:
+    """Why validation is not sure about the input."""
     match meaning:
-        case None:
-            return ""
         case Ask(text):
             return text
         case Refuse(text):

@@ -22,7 +22,14 @@ from handrail.dispatch.call_state import Call, CallState
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.footprint import WRITES_WORLD, footprint
 from handrail.dispatch.gate import Rails
-from handrail.dispatch.outcomes import crash_outcome, error_outcome, rejected_outcome, repeat_outcome, stopped_outcome
+from handrail.dispatch.outcomes import (
+    crash_outcome,
+    ending_facts,
+    error_outcome,
+    rejected_outcome,
+    repeat_outcome,
+    stopped_outcome,
+)
 from handrail.dispatch.queue import CallQueue
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.retry_journal import RetryJournal
@@ -85,6 +92,7 @@ class ToolExecutor:
             transcript,
         )
         self._pipeline = CallPipeline(pool, rails, store, activate, host)
+        self._observer = rails.observer
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
         self._transcript = transcript
@@ -244,6 +252,8 @@ class ToolExecutor:
 
     async def _run(self, call: Call) -> None:
         call.entered = True
+        if self._observer is not None:
+            self._observer.call_started(call.use, self.run)
         try:
             outcome = self._stop_outcome(call) if call.stop_reason else await self._pipeline.run(call, self.run)
         except asyncio.CancelledError as error:
@@ -289,7 +299,9 @@ class ToolExecutor:
             if outcome.status is Status.DEFERRED:
                 self._transcript.defer_call(call.use, outcome.result)
             else:
-                self._transcript.end_call(outcome.result)
+                self._transcript.end_call(outcome.result, ending_facts(outcome))
+        if self._observer is not None:
+            self._observer.call_ended(outcome, call.tool, self.run)
         self._events.put_finished(call, outcome)
         if outcome.status is Status.ERROR and _really_failed(outcome):
             self._cancel_siblings(call)

@@ -11,8 +11,10 @@ kept, but need not have been read.
 
 import logging
 import os
+import posixpath
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
@@ -61,7 +63,6 @@ class FileTracking:
         self._writes, self._removes, self._reads = (
             list(_places(request, spellings)) for spellings in (access.writes, access.removes, access.reads)
         )
-        self._places = {place.real for place in (*self._writes, *self._removes, *self._reads)}
         self._files = request.ctx.files
         self._journal = request.ctx.run.undo() if access.changes_files else None
         self._note = Note(request.tool.name, request.use.id)
@@ -73,11 +74,12 @@ class FileTracking:
         self.notices: list[str] = []
         """What the user should know about the undo journal."""
 
-    @property
+    @cached_property
     def is_quick(self) -> bool:
         """Whether the files are only looked at, and are so few and small that a thread would take longer."""
-        few = self._journal is None and len(self._places) <= QUICK_FILES
-        return few and sum(map(_size, self._places)) <= QUICK_BYTES
+        places = (*self._writes, *self._removes, *self._reads)
+        few = self._journal is None and len(places) <= QUICK_FILES
+        return few and sum([_size(place) for place in places]) <= QUICK_BYTES
 
     def begin(self) -> None:
         """
@@ -138,7 +140,7 @@ class FileTracking:
 
     def _settle(self, change: _ExpectedChange, *, done: bool) -> None:
         journal, new = self._journal, None
-        if change.old is None and Path(change.place.real).is_dir():
+        if change.old is None and not posixpath.isfile(change.place.real):
             if journal is not None and change.key:
                 journal.void(change.key)
             return
@@ -163,14 +165,16 @@ class FileTracking:
 def _places(request: CallRequest, spellings: Iterable[str]) -> Iterator[Place]:
     """Where paths led when the call was decided on; before that, where they lead now."""
     ctx = request.ctx
-    decided = {place.spelling: place for place in (ctx.decision.places if ctx.decision else ())}
     for spelling in spellings:
-        yield decided.get(spelling) or resolve(spelling, os.fspath(ctx.cwd), str(Path.home()))
+        home = str(Path.home()) if spelling.startswith("~") else ""
+        yield ctx.decided_place(spelling) or resolve(spelling, os.fspath(ctx.cwd), home)
 
 
-def _size(path: str) -> int:
+def _size(place: Place) -> int:
+    if place.kind is not FileKind.FILE:
+        return 0
     try:
-        return os.stat(path).st_size  # noqa: PTH116  # costs less
+        return os.stat(place.real).st_size  # noqa: PTH116  # costs less
     except (OSError, ValueError):
         return 0
 
@@ -178,10 +182,8 @@ def _size(path: str) -> int:
 def _missing_folders(path: str) -> list[str]:
     """The folders above a file that do not exist, the highest first."""
     found: list[str] = []
-    for folder in Path(path).parents:
-        if os.path.lexists(folder):
-            break
-        found.append(str(folder))
+    while (path := path.rpartition("/")[0]) and not os.path.lexists(path):
+        found.append(path)
     return found[::-1]
 
 

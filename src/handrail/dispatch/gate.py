@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from handrail.conversation.blocks import Json
 from handrail.dispatch.held_places import HeldPlaces
+from handrail.dispatch.observer import CallObserver
 from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.records import record
 from handrail.tools.context import RunContext
@@ -142,7 +143,7 @@ class CarefulGate(WithoutPolicy):
 def refuse_unasked(decision: Decision, layer: str) -> Decision:
     """Turn a question that can be put to no one into a refusal."""
     reason = f"{decision.reason}, and there is no one to ask"
-    opinion = Opinion(Strength.NOBODY, Verdict.DENY, layer, reason)
+    opinion = Opinion(Strength.UNANSWERED, Verdict.DENY, layer, reason)
     return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, opinion))
 
 
@@ -175,12 +176,18 @@ class RecordingGate(Protocol):
 
 
 class Rails:
-    """The gate that decides and the hooks around calls (None = there are none, at no cost)."""
+    """The gate that decides, the hooks around calls and what watches them (None = there is none, at no cost)."""
 
-    def __init__(self, gate: Gate | Callable[[], Gate] = CarefulGate(), hooks: ToolHooks | None = None) -> None:  # noqa: B008  # frozen
+    def __init__(
+        self,
+        gate: Gate | Callable[[], Gate] = CarefulGate(),  # noqa: B008  # frozen
+        hooks: ToolHooks | None = None,
+        observer: CallObserver | None = None,
+    ) -> None:
         """A function in the place of a gate opens it when the first call needs it."""
         self._gate = gate
         self.hooks = hooks
+        self.observer = observer
         self.places = HeldPlaces()
         """What the running calls of all agents under these rails hold."""
 

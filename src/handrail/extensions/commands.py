@@ -77,6 +77,8 @@ class CommandFile:
     hooks: Mapping[str, object] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
     """The command lines in its text, as they are written."""
+    root: str = ""
+    """The folder of the plugin that brings it; empty = no plugin does."""
     mark: str = ""
     """The length and the digest of its text: a list of skills has no texts."""
 
@@ -122,7 +124,7 @@ class CommandFiles:
 
 def find_commands(folders: Iterable[ConfigFolder]) -> CommandFiles:
     """All commands in these folders, which come nearest first."""
-    ordered = sorted(folders, key=lambda folder: folder.source != "user")
+    ordered = sorted(folders, key=lambda folder: folder.source != "user")  # names of plugins clash with no other
     found: dict[str, CommandFile] = {}
     problems: list[str] = []
     for folder in ordered:
@@ -171,6 +173,7 @@ def parse_command(file: DefinitionFile) -> CommandFile:
         agent=head.text("agent"),
         hooks=hooks,
         runs=shell_commands(head.body),
+        root=file.root,
         mark=_mark(head.body),
     )
 

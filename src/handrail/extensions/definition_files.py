@@ -27,6 +27,8 @@ class DefinitionFile:
     """The folder that it is found in, such as `commands`."""
     text: str = ""
     """The whole file."""
+    root: str = ""
+    """The folder of the plugin that brings it."""
 
 
 @record
@@ -42,12 +44,15 @@ class UnreadFile:
 
 def read_definitions(folder: ConfigFolder, kind: str) -> Iterator[DefinitionFile | UnreadFile]:
     """The files of a kind, such as `commands`, in the order of their names."""
-    top = folder.path / kind
+    top = folder.holder(kind)
+    if top is None:
+        return
+    lead = folder.shown if folder.kind else f"{folder.shown}/{kind}"
     for number, path in enumerate(_files_below(top)):
         below = path.relative_to(top)
-        shown = f"{folder.shown}/{kind}/{below}"
+        shown = f"{lead}/{below}"
         if number == MAX_FILES:
-            yield UnreadFile(f"{folder.shown}/{kind}", f"it holds more than {MAX_FILES:,} files; the rest is not read")
+            yield UnreadFile(lead, f"it holds more than {MAX_FILES:,} files; the rest is not read")
             return
         if path.suffix != ".md":
             yield UnreadFile(shown, "it is not read, because its name does not end with .md")
@@ -61,8 +66,8 @@ def read_definitions(folder: ConfigFolder, kind: str) -> Iterator[DefinitionFile
                 yield UnreadFile(shown, f"it is larger than {MAX_BYTES:,} bytes, and is not read")
             else:
                 text = path.read_text("utf-8", "replace")
-                name = ":".join(below.with_suffix("").parts)
-                yield DefinitionFile(name, path, shown, folder.source, parse_frontmatter(text), kind, text)
+                name = folder.full_name(":".join(below.with_suffix("").parts))
+                yield DefinitionFile(name, path, shown, folder.source, parse_frontmatter(text), kind, text, folder.root)
         except OSError as error:
             yield UnreadFile(shown, f"it cannot be read: {error.strerror}")
 

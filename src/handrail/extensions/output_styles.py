@@ -77,7 +77,7 @@ def find_styles(folders: Iterable[ConfigFolder]) -> OutputStyles:
                 problems.append(str(file))
                 continue
             head = file.content
-            name = head.text("name") or file.name
+            name = folder.full_name(head.text("name")) if head.text("name") else file.name
             keeps = head.flag("keep-coding-instructions", default=False)
             style = OutputStyle(name, head.text("description"), head.body, keeps, file.shown)
             first = found.setdefault(name, style)

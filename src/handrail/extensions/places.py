@@ -32,9 +32,25 @@ class ConfigFolder:
 
     path: Path
     source: str
-    """project, user or policy."""
+    """project, user, policy or plugin."""
     shown: str
     tree: Path | None = None
+    plugin: str = ""
+    """The plugin that it belongs to; what is in it is called `plugin:name`."""
+    kind: str = ""
+    """What it holds itself, such as `skills`; empty = it has a folder for each kind."""
+    root: str = ""
+    """The plugin's own folder."""
+
+    def holder(self, kind: str) -> Path | None:
+        """The folder of a kind, such as `skills`; None if this one has none."""
+        if self.kind:
+            return self.path if self.kind == kind else None
+        return self.path / kind
+
+    def full_name(self, name: str) -> str:
+        """What a definition of this name in it is called."""
+        return f"{self.plugin}:{name}" if self.plugin else name
 
 
 def repository_of(cwd: Path) -> Path | None:

@@ -47,6 +47,8 @@ class SkillPlace(NamedTuple):
     path: str
     shown: str
     source: str
+    name: str
+    root: str = ""
 
 
 class HeadCache:
@@ -57,6 +59,8 @@ class HeadCache:
         self._heads: dict[str, tuple[list[int], SkillHead]] = {}
         self._stored: dict[str, Any] | None = None
         self._is_new = False
+        self.just_read: dict[ConfigFolder, list[SkillHead | UnreadFile]] = {}
+        """What a starting session has read of a folder, for the next of its parts that looks; kept until then."""
 
     def get(self, place: SkillPlace, stamp: list[int], parse: Callable[[], SkillHead]) -> SkillHead:
         """The head of a file as it was read at this stamp, else as it is parsed now."""
@@ -107,12 +111,22 @@ def head_cache(state: Path) -> HeadCache:
     return _caches.setdefault(state, HeadCache(state / "skills" / "heads.json"))
 
 
-def find_skills(folders: Iterable[ConfigFolder], cache: HeadCache) -> CommandFiles:
-    """All skills in these folders, which come nearest first, without their texts."""
+def find_skills(
+    folders: Iterable[ConfigFolder], cache: HeadCache, *, starts: bool = False, again: bool = False
+) -> CommandFiles:
+    """
+    All skills in these folders, which come nearest first, without their texts.
+
+    `starts`: another part of a starting session will look too, and does so with `again`.
+    """
     found: dict[str, CommandFile] = {}
     problems: list[str] = []
     for folder in sorted(folders, key=lambda each: RANKS.get(each.source, 3)):
-        for head in _heads(folder, cache):
+        known = cache.just_read.pop(folder, None) if again else None
+        heads = list(_heads(folder, cache)) if known is None else known
+        if starts:
+            cache.just_read[folder] = heads
+        for head in heads:
             if isinstance(head, UnreadFile):
                 problems.append(str(head))
                 continue
@@ -136,7 +150,8 @@ def read_skill(skill: CommandFile, tree: Path | None = None) -> CommandFile | Un
         text = path.read_text("utf-8", "replace")
     except OSError as error:
         return UnreadFile(skill.shown, f"it cannot be read: {error.strerror}")
-    file = DefinitionFile(skill.name, path, skill.shown, skill.source, parse_frontmatter(text), "skills", text)
+    head = parse_frontmatter(text)
+    file = DefinitionFile(skill.name, path, skill.shown, skill.source, head, "skills", text, skill.root)
     return parse_command(file)
 
 
@@ -156,27 +171,32 @@ def skill_problems(file: DefinitionFile) -> Iterator[str]:
 
 
 def _heads(folder: ConfigFolder, cache: HeadCache) -> Iterator[SkillHead | UnreadFile]:
-    top = f"{folder.path}/skills"
+    if (holder := folder.holder("skills")) is None:
+        return
+    top, lead = str(holder), folder.shown if folder.kind else f"{folder.shown}/skills"
     try:
         with os.scandir(top) as entries:
             found = sorted((each.name, each.is_symlink()) for each in entries if each.name[0] != ".")
     except OSError:
         return
     if len(found) > MAX_SKILLS:
-        yield UnreadFile(f"{folder.shown}/skills", f"it holds more than {MAX_SKILLS:,} folders; the rest is not read")
+        yield UnreadFile(lead, f"it holds more than {MAX_SKILLS:,} folders; the rest is not read")
     is_outside = folder.tree is not None and bool(found) and _leads_out(Path(top), folder.tree)
     for name, is_link in found[:MAX_SKILLS]:
         for file in ("SKILL.md", "skill.md"):
             if (status := _status(f"{top}/{name}/{file}")) is not None:
                 may_leave = is_outside or is_link or stat.S_ISLNK(status.st_mode)
-                yield _head(folder, f"{name}/{file}", status, cache, may_leave=may_leave)
+                place = SkillPlace(
+                    f"{top}/{name}/{file}", f"{lead}/{name}/{file}", folder.source, folder.full_name(name), folder.root
+                )
+                yield _head(folder, place, status, cache, may_leave=may_leave)
                 break
 
 
 def _head(
-    folder: ConfigFolder, below: str, status: os.stat_result, cache: HeadCache, *, may_leave: bool
+    folder: ConfigFolder, place: SkillPlace, status: os.stat_result, cache: HeadCache, *, may_leave: bool
 ) -> SkillHead | UnreadFile:
-    path, shown = f"{folder.path}/skills/{below}", f"{folder.shown}/skills/{below}"
+    path, shown = place.path, place.shown
     try:
         if may_leave:
             if folder.tree is not None and _leads_out(Path(path), folder.tree):
@@ -187,7 +207,6 @@ def _head(
         if status.st_size > MAX_BYTES:
             return UnreadFile(shown, f"it is larger than {MAX_BYTES:,} bytes, and is not read")
         stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
-        place = SkillPlace(path, shown, folder.source)
         head = cache.get(place, stamp, lambda: _parse(place))
     except OSError as error:
         return UnreadFile(shown, f"it cannot be read: {error.strerror}")
@@ -200,7 +219,7 @@ def _parse(place: SkillPlace) -> SkillHead:
     path = Path(place.path)
     text = path.read_text("utf-8", "replace")
     head = parse_frontmatter(text)
-    file = DefinitionFile(path.parent.name, path, place.shown, place.source, head, "skills", text)
+    file = DefinitionFile(place.name, path, place.shown, place.source, head, "skills", text, place.root)
     return SkillHead(replace(parse_command(file), body=""), tuple(skill_problems(file)))
 
 
@@ -225,14 +244,18 @@ def _as_json(head: SkillHead) -> list[Any]:
 
 
 def _from_json(place: SkillPlace, value: Sequence[Any]) -> SkillHead:
-    wishes: dict[str, Any] = {"name": place.path.split("/")[-2], "file": place.path}
-    wishes |= {"shown": place.shown, "source": place.source}
-    for name, each in value[0].items():
-        wishes[name] = tuple(each) if type(each) is list else each
-    return SkillHead(CommandFile(hint=wishes.pop("hint", ""), body="", kind="skill", **wishes), tuple(value[1:]))
+    wishes: dict[str, Any] = value[0]
+    for name in LISTS:
+        if name in wishes:
+            wishes[name] = tuple(wishes[name])
+    wishes["name"], wishes["shown"], wishes["source"] = place.name, place.shown, place.source
+    wishes["file"], wishes["root"], wishes["kind"], wishes["body"] = place.path, place.root, "skill", ""
+    wishes.setdefault("hint", "")
+    return SkillHead(CommandFile(**wishes), tuple(value[1:]))
 
 
-_PLACES = ("name", "body", "source", "file", "shown", "kind")
+LISTS = ("allowed", "disallowed", "arguments", "paths", "runs")
+_PLACES = ("name", "body", "source", "file", "shown", "kind", "root")
 """Not in the cache: they follow from the place of the file."""
 USUAL: Mapping[str, Any] = {
     each.name: {} if each.name == "hooks" else "" if each.default is MISSING else each.default

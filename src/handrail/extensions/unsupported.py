@@ -14,10 +14,8 @@ AT_START = 3
 
 NOT_YET = "not supported yet"
 NOT_READ: Mapping[str, str] = {
-    "plugins/": f"plugins are {NOT_YET}",
+    "plugins/": "plugins are added with: handrail plugins add",
     "workflows/": f"workflows are {NOT_YET}",
-    "agent-memory/": f"memories of agents are {NOT_YET}",
-    "agent-memory-local/": f"memories of agents are {NOT_YET}",
     "scheduled_tasks.json": f"schedules are {NOT_YET}",
     "keybindings.json": "key bindings are read from ~/.handrail",
     "themes/": f"themes of your own are {NOT_YET}",

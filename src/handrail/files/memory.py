@@ -70,6 +70,11 @@ class FileMemory:
         """The last read of a path by this agent."""
         return self._records.get(path)
 
+    def all_reads(self) -> tuple[ReadRecord, ...]:
+        """All reads so far, oldest first."""
+        with self._lock:
+            return tuple(self._records.values())
+
     def content(self, path: Path) -> bytes | None:
         """The content that was read, if it is still held."""
         with self._lock:

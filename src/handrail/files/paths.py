@@ -65,11 +65,11 @@ def resolve(spelling: str, cwd: str, home: str) -> Place:
     """Resolve a path that a file tool was given, from `cwd`. Works for every text; never raises."""
     place = locate(home + spelling[1:] if spelling == "~" or spelling.startswith("~/") else spelling, cwd)
     problem = path_problem(spelling) or place.problem
-    if not problem and place.exists and place.spelling == spelling:
-        return place
     if not problem and not place.exists and not UNUSUAL.isdisjoint(spelling):
         odd = next(char for char in spelling if char in UNUSUAL)
         problem = f"{odd!r} is taken literally here, and there is no file of that name"
+    if problem == place.problem and place.spelling == spelling:
+        return place
     return replace(place, spelling=spelling, problem=problem)
 
 

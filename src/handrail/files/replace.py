@@ -68,7 +68,7 @@ class TargetFile:
         """
         self.place = place
         self.shown = place.spelling
-        self.name = Path(place.real).name
+        self.name = place.real.rpartition("/")[2]
         if place.kind in KINDS or not self.name:
             raise ToolError(f"{self.shown!r} {KINDS.get(place.kind, 'is a folder')}, not a file. Name a file.")
         self._folder: int | None = None

@@ -89,7 +89,8 @@ class DebugPrinter:
                 return event.text
             case RunEnded():
                 cost = "unknown" if event.dollars is None else f"{event.dollars:.4f} USD"
-                return f"ended: {event.why.value} after {event.turns} turns and {event.seconds:.2f} s, cost {cost}"
+                turns = f"{event.turns} turn{'s' * (event.turns != 1)}"
+                return f"ended: {event.why.value} after {turns} and {event.seconds:.2f} s, cost {cost}"
             case _:
                 return ""
 

@@ -47,7 +47,7 @@ class SubAgents:
         if working is None:
             working = self._open[call_id] = _Working(news.agent, news.message, background=news.background)
             about = {"tool_use_id": call_id, "task_type": "local_agent"}
-            yield system("task_started", task_id=news.agent, description=news.message, **about, **started(news))
+            yield system("task_started", task_id=news.agent, description=news.message, **about, **started_line(news))
         about_it = {
             "parent_tool_use_id": call_id,
             "agent_id": news.agent,
@@ -93,13 +93,14 @@ class SubAgents:
             yield from task_ended_lines(working.task_id, status, "", working.description, more)
 
 
-def started(news: AgentNews) -> Line:
+def started_line(news: AgentNews) -> Line:
     """What a line says of a sub-agent that begins."""
     return {
         "subagent_type": news.kind,
         "is_backgrounded": news.background,
         "spawn_depth": news.depth,
         "prompt": news.prompt,
+        **({"color": news.color} if news.color else {}),
     }
 
 

@@ -71,7 +71,7 @@ async def open_engine(
         hooks=callbacks_of(client.hooks, control, host.on_warning) if client.hooks else {},
         mcp_transport=asking.carry,
         can_use_tool=callback,
-        tells_ends=True,
+        stays=True,
     )
     session = open_session(spec, env, host)
     asking.session = session
@@ -228,6 +228,10 @@ class SessionEngine:
     async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
         """A message about background work that has ended, as soon as some has; None if none runs."""
         return await self.session.next_notification(only_agents=only_agents)
+
+    async def next_scheduled(self) -> UserMessage:
+        """The next prompt that a schedule starts, as soon as it is due."""
+        return await self.session.schedules.next_prompt()
 
     def _on_agent_news(self, news: AgentNews) -> None:
         """Report what a sub-agent in the background does, in order."""

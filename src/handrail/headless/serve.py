@@ -76,6 +76,10 @@ class Engine(Protocol):
         """A message about background work that has ended, as soon as some has; None if none runs."""
         ...
 
+    async def next_scheduled(self) -> UserMessage:
+        """The next prompt that a schedule starts, as soon as it is due."""
+        ...
+
     def interrupt(self) -> None: ...
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -109,6 +113,7 @@ class Service:
         self._serving = serving
         self._engine: Engine | None = None
         self._opening = asyncio.Lock()
+        self._is_open = asyncio.Event()
         self._begun: asyncio.Future[Engine] | None = None
         self._prompts: deque[Prompt] = deque()
         self._news = asyncio.Event()
@@ -221,33 +226,42 @@ class Service:
 
     async def _wait_for_work(self) -> bool:
         """
-        Wait for a prompt, or for the end of background work, which becomes a prompt. False = neither can come.
+        Wait for a prompt; the end of background work and schedules become prompts too. False = none can come.
 
-        When no more prompts can come, sub-agents are waited for, but not commands: these may run for ever.
+        When no more prompts can come, sub-agents are waited for, but not commands and schedules: these may have no end.
         """
         self._news.clear()
         has_ended = self._ended
         waking = asyncio.ensure_future(self._notification())
+        due = asyncio.ensure_future(self._scheduled())
         coming = asyncio.ensure_future(self._news.wait())
         try:
             if has_ended and not self._stopping:
                 await asyncio.wait((waking, coming), return_when=asyncio.FIRST_COMPLETED)  # `stop` ends the wait
             elif not has_ended:
-                await asyncio.wait((waking, coming), return_when=asyncio.FIRST_COMPLETED)
-                if waking.done() and waking.result() is None:
-                    await coming
+                await asyncio.wait((waking, due, coming), return_when=asyncio.FIRST_COMPLETED)
+                if not (due.done() or coming.done()) and waking.result() is None:
+                    await asyncio.wait((due, coming), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            waking.cancel()
-            coming.cancel()
-            await asyncio.gather(waking, coming, return_exceptions=True)
-        if not waking.cancelled() and (message := waking.result()) is not None:
-            self._prompts.append(Prompt(message, new_id(), literal=True, origin="task-notification"))
+            for each in (waking, due, coming):
+                each.cancel()
+            await asyncio.gather(waking, due, coming, return_exceptions=True)
+        for each, origin in ((waking, "task-notification"), (due, "schedule")):
+            if not each.cancelled() and (message := each.result()) is not None:
+                self._prompts.append(Prompt(message, new_id(), literal=True, origin=origin))
         return bool(self._prompts) or not has_ended
 
     async def _notification(self) -> UserMessage | None:
         if self._engine is None:
             return None
         return await self._engine.next_notification(only_agents=self._ended)
+
+    async def _scheduled(self) -> UserMessage | None:
+        if self._ended:
+            return None
+        await self._is_open.wait()
+        assert self._engine is not None
+        return await self._engine.next_scheduled()
 
     async def _tell_state(self, state: str) -> None:
         """Report whether there is work, to clients that asked for it."""
@@ -307,6 +321,7 @@ class Service:
                 if self._begun.cancelled():
                     raise HandrailError("The run was ended before the conversation began.")
                 self._engine = self._begun.result()
+                self._is_open.set()
                 self._code = 0
             return self._engine
 

@@ -203,7 +203,7 @@ def _model_usage(spent: ModelUsage, window: int) -> Line:
         "outputTokens": spent.output_tokens,
         "cacheReadInputTokens": spent.cache_read_tokens,
         "cacheCreationInputTokens": spent.cache_write_tokens,
-        "webSearchRequests": 0,
+        "webSearchRequests": spent.web_searches,
         "costUSD": spent.dollars,
         "contextWindow": window,
     }

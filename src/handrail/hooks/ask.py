@@ -40,6 +40,8 @@ async def matching_hooks(
     """The hooks that match, in order; of identical ones only the strictest. `done` have run, and run only once."""
     found: dict[object, Hook] = {}
     for hook in hooks:
+        if not hook.source.is_for(run.agent):
+            continue
         subject = EVENTS[hook.event].matches
         if not hook.matcher.matches(str(fields.get(subject, "")) if subject else ""):
             continue

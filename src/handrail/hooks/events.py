@@ -72,6 +72,11 @@ EVENTS = {
         HookEvent("InstructionsLoaded", "load_reason"),
         HookEvent("Elicitation", "mcp_server_name", ANSWER, blocks=True),
         HookEvent("ElicitationResult", "mcp_server_name", ANSWER, blocks=True),
+        HookEvent("WorktreeCreate", output_keys=frozenset(("worktreePath",)), blocks=True, speaks_to_model=True),
+        HookEvent("WorktreeRemove"),
+        HookEvent("TaskCreated", blocks=True),
+        HookEvent("TaskCompleted", blocks=True),
+        HookEvent("TeammateIdle", blocks=True),
         HookEvent("CwdChanged", output_keys=frozenset(("watchPaths",))),
     )
 }
@@ -80,6 +85,6 @@ EVENTS = {
 UNSUPPORTED = frozenset(
     (
         "DirectoryAdded", "FileChanged", "MessageDisplay", "PostModelSwitch",
-        "PreModelSwitch", "Setup", "TaskCompleted", "TaskCreated", "TeammateIdle", "WorktreeCreate", "WorktreeRemove",
+        "PreModelSwitch", "Setup",
     )
 )  # fmt: skip

@@ -30,6 +30,7 @@ from handrail.hooks.urls import url_allowed
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
 from handrail.processes.run import run as run_process
+from handrail.processes.trace_context import trace_headers, trace_variables
 from handrail.records import record
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,8 @@ async def _run(hook: Hook, command: CommandHook, body: HookInput, where: HookEnv
 
 
 def _variables(source: HookSource, body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
-    env = {**where.env, **project_variables(source, where.project or body.cwd)}
+    env = {**where.env, **trace_variables(), **dict(source.variables)}
+    env |= project_variables(source, where.project or body.cwd)
     if body.event in SETS_VARIABLES and where.env_file is not None:
         make_private_folder(where.env_file.parent)
         env["CLAUDE_ENV_FILE"] = env["HANDRAIL_ENV_FILE"] = str(where.env_file)
@@ -106,7 +108,7 @@ def _variables(source: HookSource, body: HookInput, where: HookEnvironment) -> M
 async def _post(hook: HttpHook, seconds: float, body: HookInput, where: HookEnvironment) -> HookReturn:
     if where.urls is not None and not url_allowed(hook.url, where.urls):
         return HookReturn(failure("may not be called: allowedHttpHookUrls does not list its address"))
-    own = (("connection", "close"), ("content-type", "application/json"))
+    own = (("connection", "close"), ("content-type", "application/json"), *trace_headers().items())
     try:
         async with asyncio.timeout(seconds), HttpClient(where.env, proxy_loopback=False) as client:
             request = HttpRequest(hook.url, (*own, *_fill_headers(hook, where)), body.data)

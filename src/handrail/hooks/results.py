@@ -172,7 +172,7 @@ def read_output(event: HookEvent, value: Json) -> HookResult:
     result = HookResult(
         stop=None if _get(value, "continue", bool, True) else _get(value, "stopReason", str, ""),
         messages=(*((message,) if message else ()), *unused),
-        context=(context,) if context else (),
+        context=tuple(filter(None, (context, _get(specific, "worktreePath", str, "")))),
         block=(reason or "it gave no reason") if event.blocks and decision == "block" else None,
     )
     return _of_event(event, result, decision, reason, specific)

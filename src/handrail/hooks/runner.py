@@ -92,10 +92,15 @@ class Hooks:
         }
 
     def add(self, source: "HookSource", section: object) -> None:
-        """Add the hooks of a skill for the rest of the session, once. Those of settings go before them."""
+        """Add the hooks of a skill or an agent, once. Those of settings go before them."""
         if (source, section) not in self._added:
             self._added.append((source, section))
             self.reload(self._sections)
+
+    def remove(self, source: "HookSource") -> None:
+        """Take back the hooks that were added for a source."""
+        self._added = [each for each in self._added if each[0] != source]
+        self.reload(self._sections)
 
     def wants(self, *events: str) -> bool:
         """Whether there is a hook for one of these events."""

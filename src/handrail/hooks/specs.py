@@ -7,6 +7,7 @@ from handrail.conversation.blocks import Json
 from handrail.hooks.matcher import EVERYTHING, Matcher
 from handrail.permissions.rules import NAMES, Rule
 from handrail.records import record
+from handrail.tools.context import AgentIdentity
 
 Family: TypeAlias = Literal[".handrail", ".claude"]
 Function: TypeAlias = Callable[[dict[str, Any]], "Json | Awaitable[Json | None] | None"]
@@ -23,11 +24,19 @@ class HookSource:
     """Where hooks are configured. Hooks of an untrusted source are reported and never run."""
 
     name: str
-    """policy, flag, local, project, user, session, plugin:x, skill:x or callback."""
+    """policy, flag, local, project, user, session, plugin:x, skill:x, agent:x or callback."""
     family: Family = ".handrail"
     file: str = ""
     folder: str = ""
     trusted: bool = True
+    agent: str = ""
+    """The id of the only agent that its hooks are for, with those that work for it; empty = for all."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """What its commands are told besides."""
+
+    def is_for(self, agent: AgentIdentity) -> bool:
+        """Whether its hooks are for an agent."""
+        return self.agent in ("", agent.id) or any(each.endswith(f" {self.agent}") for each in agent.path)
 
     @property
     def own(self) -> str:

@@ -14,7 +14,7 @@ import contextlib
 import errno
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import h11
@@ -40,6 +40,8 @@ SWITCHED = 101
 NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
 
 Route = tuple[HttpTarget, HttpTarget | None]
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a host and port that may be connected to, best first. What it raises reaches the caller."""
 
 
 @record
@@ -85,9 +87,9 @@ class HttpResponse:
             self._done = True
             self._connection.drop()
 
-    def switched(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+    def take_over(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
         """The bare connection after status 101, and what came on it already; `abort` still closes it."""
-        return self._connection.switched()
+        return self._connection.take_over()
 
     def leave(self) -> None:
         """Keep the connection; the last bytes of the answer are read when it is used again."""
@@ -156,7 +158,7 @@ class HttpConnection:
                 return event
             self._state.receive_data(await self._reader.read(READ_SIZE))
 
-    def switched(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+    def take_over(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
         """The connection without HTTP, and what was read ahead."""
         return self._reader, self._writer, bytes(self._state.trailing_data[0])
 
@@ -190,24 +192,36 @@ class HttpClient:
 
     Without `proxy_loopback` requests to this machine bypass the proxy of the environment. Without `keep_alive` every
     request gets a connection of its own. Without `resend` a request that a kept connection did not answer is not sent
-    once more over a new one, because the server may have begun to act on it.
+    once more over a new one, because the server may have begun to act on it. With `resolve` a server is reached at the
+    addresses that it returns and at no other, under its own name for TLS; a proxy looks names up itself.
     """
 
     def __init__(
-        self, env: Mapping[str, str], *, proxy_loopback: bool = True, keep_alive: bool = True, resend: bool = True
+        self,
+        env: Mapping[str, str],
+        *,
+        proxy_loopback: bool = True,
+        keep_alive: bool = True,
+        resend: bool = True,
+        resolve: Resolve | None = None,
     ) -> None:
         self._env = env
         self._proxy_loopback = proxy_loopback
         self._max_idle = MAX_IDLE if keep_alive else 0
         self._resend = resend
+        self._resolve = resolve
         self._idle: list[HttpConnection] = []
         self._context: ssl.SSLContext | None = None
+
+    def proxy_of(self, url: str) -> HttpTarget | None:
+        """The proxy that a request to this URL goes through; None = it goes there directly."""
+        target = parse_target(url)
+        return None if not self._proxy_loopback and is_loopback(target.host) else proxy_for(target, self._env)
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """The answer, once its head has arrived. Raises TransportError without one, UrlError if an address is wrong."""
         target = parse_target(request.url)
-        direct = not self._proxy_loopback and is_loopback(target.host)
-        route = (target.origin, None if direct else proxy_for(target, self._env))
+        route = (target.origin, self.proxy_of(request.url))
         connection = await self._reuse(route)
         if connection is not None:
             try:
@@ -283,12 +297,10 @@ class HttpClient:
     async def _connect(self, route: Route) -> HttpConnection:
         target, proxy = route
         first = proxy or target
+        addresses = await self._resolve(target.host, target.port) if self._resolve and proxy is None else ()
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
-                tls = self._tls() if first.secure else None
-                reader, writer = await asyncio.open_connection(
-                    first.host, first.port, ssl=tls, limit=2 * READ_SIZE, happy_eyeballs_delay=HAPPY_EYEBALLS
-                )
+                reader, writer = await self._open(first, addresses)
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 connection = HttpConnection(self, route, reader, writer)
                 if proxy is not None and target.secure:
@@ -299,6 +311,26 @@ class HttpClient:
         except NETWORK_ERRORS as error:
             kind = "refused" if _is_refused_here(first.host, error) else "connect"
             raise TransportError(kind, f"no connection to {first.url}: {_reason(error)}") from error
+
+    async def _open(
+        self, server: HttpTarget, addresses: Sequence[str]
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to one of the addresses, or to wherever the name leads."""
+        tls, limit = self._tls() if server.secure else None, 2 * READ_SIZE
+        if not addresses:
+            return await asyncio.open_connection(
+                server.host, server.port, ssl=tls, limit=limit, happy_eyeballs_delay=HAPPY_EYEBALLS
+            )
+        name, failure = server.host if tls else None, OSError("no address")
+        for address in addresses:
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT / len(addresses)):
+                    return await asyncio.open_connection(
+                        address, server.port, ssl=tls, limit=limit, server_hostname=name
+                    )
+            except OSError as error:  # a TimeoutError is one, too
+                failure = error
+        raise failure
 
     async def _tunnel(self, connection: HttpConnection, target: HttpTarget, proxy: HttpTarget) -> None:
         try:

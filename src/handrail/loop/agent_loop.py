@@ -12,10 +12,12 @@ import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
+from handrail.conversation.request import History
 from handrail.errors import HandrailError
 from handrail.hooks.news import HookNews
 from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan, is_too_long
@@ -38,13 +40,14 @@ from handrail.loop.events import (
     RunStarted,
     Summarising,
 )
+from handrail.loop.facts import end_facts, request_facts
 from handrail.loop.interruptible import run_or_abort
 from handrail.loop.journal import TurnJournal
 from handrail.loop.limits import RunClock
 from handrail.loop.loop_messages import interruption_message, retry_message
 from handrail.loop.progress import RunProgress
 from handrail.loop.requests import ToolDefinitions, build_request
-from handrail.loop.run_config import RunConfig
+from handrail.loop.run_config import RunConfig, RunObserver
 from handrail.loop.run_hooks import Expansion, RunHooks, hook_attachments, hook_note
 from handrail.loop.state import Move, RunState, TurnResult, Why, next_state
 from handrail.loop.turn import Attempt, DeferredCallAttempt, TurnRequest
@@ -80,6 +83,8 @@ class AgentLoop:
         self.ended: RunEnded | None = None
         self._queue = EventQueue(conversation)
         self._emit, self._add = self._queue.emit, self._queue.add
+        if config.observer is not None:
+            self._emit = partial(self._emit_observed, config.observer)
         self._hooks = RunHooks(config, conversation, signal, self._emit)
         self._tools = ToolDefinitions()
         self._progress = RunProgress(config)
@@ -153,6 +158,11 @@ class AgentLoop:
         self._end(self.state.to(why))
 
     @property
+    def history(self) -> History:
+        """The conversation that it is part of."""
+        return self._conversation.history
+
+    @property
     def active(self) -> bool:
         """Whether it has begun and is not over."""
         return self._has_started and not self._is_closed and not self.state.is_over
@@ -160,6 +170,8 @@ class AgentLoop:
     async def leave(self) -> None:
         """Stop the running attempt and wait for it. The history records the interruption."""
         attempt, self._attempt = self._attempt, None
+        if self._config.observer is not None and self._has_started and not self._is_closed and self.ended is None:
+            self._config.observer.run_left(self._conversation.context)
         self._is_closed = True
         self._queue.clear()
         if attempt is None or attempt.is_settled:
@@ -171,6 +183,10 @@ class AgentLoop:
             if attempt.stopped_by:
                 self._conversation.history.append(interruption_message(attempt.stopped_by))
 
+    def _emit_observed(self, observer: RunObserver, event: LoopEvent) -> None:
+        observer.on_event(event, self._conversation.context)
+        self._queue.emit(event)
+
     # Start
 
     async def _acquire(self, owner: Callable[[], ActiveRun | None]) -> None:
@@ -180,6 +196,8 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        if self._config.observer is not None:
+            self._config.observer.run_begins(conversation.context)
         conversation.has_answer = False
         self._has_started = True
         if self._config.prepare is not None:
@@ -199,7 +217,9 @@ class AgentLoop:
             return ()
         conversation.session_started = True
         source = conversation.start_source or ("resume" if conversation.history.messages else "startup")
-        return await self._hooks.session_start(source, config.model_name)
+        words = config.first_words if source == "startup" else ""
+        first = (UserMessage((Text(words),)),) if words else ()
+        return (*await self._hooks.session_start(source, config.model_name), *first)
 
     # Prompt
 
@@ -223,11 +243,8 @@ class AgentLoop:
         self._add(*(each for each in additions if isinstance(each, UserMessage)))
         if self._prompt.content:
             conversation.history.append(self._prompt)
-        self._add(
-            *(each for each in additions if isinstance(each, Attachment)),
-            *notes,
-            *self._config.attach((), conversation.context),
-        )
+        self._add(*(each for each in additions if isinstance(each, Attachment)), *notes)
+        self._attach(())
 
     def _accept_prompt(self, answer: "HookResult | None") -> tuple[Attachment, ...]:
         """What hooks add to the prompt. The run ends if they refuse it or were interrupted."""
@@ -309,7 +326,8 @@ class AgentLoop:
             return self._signal.aborted
         conversation.replace_history(planned.messages)
         if planned.kind == "full":
-            conversation.announced_tools = frozenset()  # the summary may have lost the announcement
+            # the summary may have lost the announcement
+            conversation.announced_tools = conversation.announced_servers = frozenset()
             self._queue.announce_tools()
             self._add(*self._config.reattach(conversation.context))
             self._add(*await self._hooks.after_summary(planned.messages, self._config.model_name, self._trigger))
@@ -361,9 +379,12 @@ class AgentLoop:
         budget = self._progress.usage.budget_left(self.state.turn, self._clock.seconds_left)
         turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts, budget)
         attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
-        self._emit(
-            RequestSent(request, turn.turn, self.state.why, number, turn.plain, len(history.messages), history.filled)
+        sent = RequestSent(
+            request, turn.turn, self.state.why, number, turn.plain, len(history.messages), history.filled
         )
+        self._emit(sent)
+        if history.transcript is not None:
+            history.transcript.add_fact("requested", request_facts(sent))
         return self._start_attempt(attempt)
 
     def _start_attempt(self, attempt: Attempt) -> Attempt:
@@ -452,9 +473,17 @@ class AgentLoop:
             retry_message(why, self._progress.problem),
         )
         self._journal = TurnJournal()
-        self._add(*filter(None, extras), *self._config.attach(outcomes, self._conversation.context))
+        self._add(*filter(None, extras))
+        self._attach(outcomes)
+        if self._config.after_calls and (late := self._config.after_calls(outcomes, self._conversation.context)):
+            self._add(*(await run_or_abort(late, self._signal, self._clock.seconds_left) or ()))
         self._queue.announce_tools()
         await self._add_queued_messages()
+
+    def _attach(self, outcomes: Sequence[Outcome]) -> None:
+        """Add what the session attaches, one by one: it learns that each is in the history before it gives the next."""
+        for each in self._config.attach(outcomes, self._conversation.context):
+            self._add(each)
 
     # End
 
@@ -467,4 +496,6 @@ class AgentLoop:
             ended = replace(ended, stop_reason=state.why.value, deferred=self._conversation.deferred_call)
         self.ended = ended
         self._conversation.has_answer = not ended.is_error
+        if (transcript := self._conversation.history.transcript) is not None:
+            transcript.add_fact("ended", end_facts(ended))
         self._emit(ended)

@@ -99,6 +99,7 @@ class ConversationState:
     start_source: str = ""
     """Why it starts, if it is neither new nor resumed."""
     announced_tools: frozenset[str] = frozenset()
+    announced_servers: frozenset[str] = frozenset()
     """The tools held back, as the model knows them."""
     deferred_call: ToolUse | None = None
     """The call that a hook deferred at the end of the last run."""

@@ -10,6 +10,7 @@ from handrail.loop.events import Interrupted, LoopEvent, MessageAdded
 from handrail.loop.loop_messages import interruption_message
 from handrail.loop.state import Why
 from handrail.tools.catalog import announcement
+from handrail.tools.pool import SEARCH_TOOL
 
 
 class EventQueue:
@@ -46,7 +47,13 @@ class EventQueue:
 
     def announce_tools(self) -> None:
         """Name tools that are held back in a message: the cached prefix must not change with them."""
-        pool = self._conversation.catalog.pool
-        if pool.deferred and pool.held != self._conversation.announced_tools:
-            self._conversation.announced_tools = pool.held
-            self.add(Attachment("tools", (Text(announcement(pool)),)))
+        conversation = self._conversation
+        pool, servers = conversation.catalog.pool, conversation.context.options.mcp_servers()
+        connecting = [name for name, status in servers.items() if status == "pending"] if servers else []
+        if pool.find_listed(SEARCH_TOOL) is None:
+            connecting = []
+        has_new_servers = not conversation.announced_servers.issuperset(connecting)
+        if has_new_servers or (pool.deferred and pool.held != conversation.announced_tools):
+            conversation.announced_tools = pool.held
+            conversation.announced_servers = conversation.announced_servers.union(connecting)
+            self.add(Attachment("tools", (Text(announcement(pool, connecting)),)))

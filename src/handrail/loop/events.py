@@ -200,7 +200,7 @@ class Denial:
 def denial_of(use: ToolUse, decision: Decision) -> Denial:
     """The denial of a call by this decision."""
     last = decision.opinions[-1] if decision.opinions else None
-    unasked = last is not None and last.strength is Strength.NOBODY
+    unasked = last is not None and last.strength is Strength.UNANSWERED
     by_person = last is not None and last.strength is Strength.PERSON and last.layer == "person"
     broken = next((each.source for each in decision.opinions if each.layer == "broken rule"), "")
     return Denial(use, decision.reason, decision.remedy, unasked, by_person, broken)

@@ -9,9 +9,11 @@ Leaving it early is safe: `aclose` waits until nothing of it runs; a run that is
 
 import weakref
 from types import AsyncGeneratorType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from handrail.conversation.messages import UserMessage
+from handrail.conversation.request import History
+from handrail.lazy import lazy
 from handrail.loop.agent_loop import AgentLoop
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import LoopEvent, RunEnded
@@ -19,6 +21,11 @@ from handrail.loop.run_config import RunConfig
 from handrail.loop.run_hooks import Expansion
 from handrail.loop.state import RunState
 from handrail.tools.abort import AbortReason, AbortSignal
+
+if TYPE_CHECKING:
+    from handrail.loop import notebook
+else:
+    notebook = lazy("handrail.loop.notebook")
 
 
 class Run:
@@ -62,6 +69,11 @@ class Run:
         return self._loop.ended
 
     @property
+    def history(self) -> History:
+        """The conversation that it is part of."""
+        return self._loop.history
+
+    @property
     def active(self) -> bool:
         """Whether it has begun and is not over."""
         return self._loop.active
@@ -76,6 +88,10 @@ class Run:
         await self._loop.leave()
         if not self._events.ag_running:  # else another task is reading, and will find that the run was left
             await self._events.aclose()
+
+    def _repr_html_(self) -> str:
+        ended = self.ended
+        return notebook.ended_html(ended) if ended else f"<i>a run at turn {self.state.turn}, not over yet</i>"
 
     def __del__(self) -> None:
         # a reader that left its `async for` without closing the run has dropped it: what it started must not go on

@@ -21,6 +21,7 @@ from handrail.tools.outcome import Outcome
 if TYPE_CHECKING:
     from handrail.hooks.runner import Hooks
     from handrail.loop.complete_prompt import CompletePrompt
+    from handrail.loop.events import LoopEvent
 
 
 class Stream(Protocol):
@@ -41,7 +42,14 @@ ChooseAnswer: TypeAlias = Callable[[AssistantMessage, AssistantMessage], Awaitab
 """Picks one of two answers to the same request, before any tool of them runs."""
 
 TurnAttachments: TypeAlias = Callable[[Sequence[Outcome], RunContext], Iterable[Attachment]]
-"""Attachments to the user's turn after the results of these calls (no calls = after a prompt)."""
+"""
+Attachments to the user's turn after the results of these calls (no calls = after a prompt).
+
+Each is in the history, and in the transcript, before the next one is asked for.
+"""
+
+AfterCalls: TypeAlias = Callable[[Sequence[Outcome], RunContext], Coroutine[Any, Any, Sequence[Attachment]] | None]
+"""Attachments that take a moment to find out after these calls; None = there is nothing to wait for."""
 
 FirstAttachments: TypeAlias = Callable[[RunContext], Iterable[Attachment]]
 """Attachments before the first prompt of a conversation: environment facts and memory."""
@@ -65,6 +73,22 @@ class StructuredOutput(Protocol):
 
     def check_value(self, value: Any) -> tuple[Any, str]:
         """The value as it is handed to the caller, and what is wrong with it (empty = nothing)."""
+        ...
+
+
+class RunObserver(Protocol):
+    """Watches the runs of all agents of a session from the inside. Its methods are quick and never raise."""
+
+    def run_begins(self, context: RunContext) -> None:
+        """A run begins; nothing of it has happened."""
+        ...
+
+    def on_event(self, event: "LoopEvent", context: RunContext) -> None:
+        """A run emits an event, before any reader sees it; of an answer, only its end."""
+        ...
+
+    def run_left(self, context: RunContext) -> None:
+        """The reader left a run before its end."""
         ...
 
 
@@ -97,13 +121,18 @@ class RunConfig:
     reattach: FirstAttachments = lambda _run: ()
     """Attachments after a summary has replaced the history, in which they may be lost: task list and plan."""
     attach: TurnAttachments = lambda _outcomes, _run: ()
+    after_calls: AfterCalls | None = None
     compact: Compact | None = None
     side_usage: SideUsage = tuple
     hooks: "Hooks | None" = None
     can_defer: bool = False
     """Hooks may defer a call: the run ends before it, and the next one retries it."""
+    first_words: str = ""
+    """What stands before the first prompt of a new conversation, as if the user had said it."""
     background_tasks: Callable[[], list[Json]] = list
+    session_crons: Callable[[], list[Json]] = list
     """What runs in the background, for hooks."""
+    observer: RunObserver | None = None
     choose_answer: ChooseAnswer | None = None
     structured: StructuredOutput | None = None
     structured_retries: int = 3

@@ -19,7 +19,7 @@ from handrail.loop.run_config import RunConfig
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
 from handrail.tools.outcome import Outcome
-from handrail.tools.permission import Decision, Verdict
+from handrail.tools.permission import Decision, Strength, Verdict
 from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class RunHooks:
     ) -> None:
         self._hooks = config.hooks
         self._background_tasks = config.background_tasks
+        self._session_crons = config.session_crons
         self._conversation = conversation
         self._signal = signal
         self._on_news = on_news
@@ -146,7 +147,7 @@ class RunHooks:
             stop_hook_active=self._blocks > 0,
             last_assistant_message=text,
             background_tasks=self._background_tasks() if is_wanted else [],
-            session_crons=[],
+            session_crons=self._session_crons() if is_wanted else [],
             **about,
         )
         if answer is None or answer.block is None or answer.stop is not None:
@@ -186,8 +187,8 @@ def failure_kind(failure: StreamFailure) -> str:
 
 
 def _is_unanswered(decision: Decision) -> bool:
-    last = decision.opinions[-1].layer if decision.opinions else ""
-    return decision.verdict is Verdict.DENY and last == "nobody"
+    last = decision.opinions[-1].strength if decision.opinions else None
+    return decision.verdict is Verdict.DENY and last is Strength.UNANSWERED
 
 
 def message_text(message: UserMessage | Attachment) -> str:

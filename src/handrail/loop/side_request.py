@@ -1,5 +1,6 @@
 """A request outside the conversation, for example for a summary: one answer, no tools, no events."""
 
+from handrail.conversation.blocks import AssistantBlock
 from handrail.conversation.request import Request
 from handrail.conversation.stream import BlockEnd, Delta, MessageEnd, StreamFailure, Usage
 from handrail.loop.partial_answer import PartialAnswer
@@ -15,6 +16,8 @@ class SideAnswer:
     model: str
     usage: Usage
     failure: StreamFailure | None = None
+    blocks: tuple[AssistantBlock, ...] = ()
+    """All blocks of the answer, those of the server's own tools too."""
 
 
 async def side_request(model: Model, request: Request) -> SideAnswer:
@@ -38,4 +41,5 @@ async def side_request(model: Model, request: Request) -> SideAnswer:
                     answer.update(event)
     finally:
         await stream.aclose()
-    return SideAnswer(answer.to_message("").text, answer.model, answer.usage, failure)
+    message = answer.to_message("")
+    return SideAnswer(message.text, answer.model, answer.usage, failure, message.content)

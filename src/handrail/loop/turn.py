@@ -31,6 +31,7 @@ from handrail.dispatch.channel import Channel
 from handrail.dispatch.executor import ToolExecutor
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import AlternativesOffered, BlockComplete, LoopEvent, MessageComplete
+from handrail.loop.facts import answer_facts
 from handrail.loop.journal import TurnJournal
 from handrail.loop.partial_answer import PartialAnswer, is_empty
 from handrail.loop.run_config import RunConfig, Stream
@@ -256,7 +257,13 @@ class Attempt:
         self.answer = partial.to_message(stop_reason)
         self.paid_answers.append(partial)
         dollars = self._config.cost(partial.model, partial.usage)
-        self.events.put(MessageComplete(partial.id, self.answer, partial.usage, dollars, self._turn.turn))
+        if self._transcript is not None:
+            facts = answer_facts(partial.id, partial.model, partial.usage, dollars, self._turn.turn)
+            self._transcript.add_fact("answered", facts)
+        complete = MessageComplete(partial.id, self.answer, partial.usage, dollars, self._turn.turn)
+        if self._config.observer is not None:
+            self._config.observer.on_event(complete, self._conversation.context)
+        self.events.put(complete)
 
     async def _stream_two(self) -> None:
         """Read two answers side by side. No call of them runs before the caller has chosen."""

@@ -28,11 +28,13 @@ class ModelUsage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     dollars: float | None = 0.0
+    web_searches: int = 0
 
     def plus(self, usage: Usage, dollars: float | None) -> "ModelUsage":
         """The usage with one more answer added."""
         cached, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
-        return self.with_all(ModelUsage(1, usage.fresh_input, usage.whole_output, cached, written, dollars))
+        searches = usage.web_searches or 0
+        return self.with_all(ModelUsage(1, usage.fresh_input, usage.whole_output, cached, written, dollars, searches))
 
     def with_all(self, other: "ModelUsage") -> "ModelUsage":
         """The sum of both."""
@@ -43,6 +45,7 @@ class ModelUsage:
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
             total_dollars((self, other)),
+            self.web_searches + other.web_searches,
         )
 
     @property

@@ -69,6 +69,8 @@ class ServerConnection:
         self.tools: tuple[McpTool, ...] = ()
         self.problems: tuple[str, ...] = ()
         self.server: Server | None = None
+        self.was_tried = False
+        """Whether its entry made sense, so that it was asked."""
         self._resolve = resolve
         self._parts = parts
         self._events = events
@@ -91,7 +93,7 @@ class ServerConnection:
             self.status, self.error = "pending", ""
             self._task = asyncio.create_task(self._live(), name=f"MCP server {self.name}")
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until it is connected, or it is clear that it will not be soon."""
         await self._settled.wait()
 
@@ -133,6 +135,7 @@ class ServerConnection:
         for seconds in (*BACKOFF[: FIRST_TRIES - 1], 0.0):
             try:
                 config = self._resolve()
+                self.was_tried = True
                 self._settle(await self._open(config))
                 return
             except AuthorizationNeededError as error:
@@ -193,7 +196,7 @@ class ServerConnection:
 
     def _take_tools(self, server: Server) -> None:
         accepted, refused = self._parts.accept(self.name, server.tools)
-        self.tools, problems = tools_of(self, accepted, self.tools)
+        self.tools, problems = tools_of(self, accepted, self.tools, self._parts.result_chars)
         self.problems = (*refused, *problems)
 
     def _fail(self, status: str, error: str) -> None:
@@ -227,6 +230,8 @@ class ServerConnection:
     async def _refresh(self, server: Server) -> None:
         self._wake.clear()
         stale, self._stale = tuple(self._stale), set()
+        if "resources" in stale:
+            stale = (*stale, "templates")
         kept = dict(server.lists)
         for kind in stale:
             server.lists.pop(kind, None)
@@ -304,6 +309,13 @@ class ServerConnection:
             with suppress(McpError):
                 await server.subscribe(uri)
         return blocks
+
+    async def complete(self, prompt: str, argument: str, begun: str) -> tuple[str, ...]:
+        """Values that the server proposes for an argument of a prompt; none if it is not connected or knows none."""
+        try:
+            return await self.reachable().complete({"type": "ref/prompt", "name": prompt}, argument, begun)
+        except McpError:
+            return ()
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> Sequence[tuple[str, ResultBlock]]:
         """The messages that a prompt gives."""

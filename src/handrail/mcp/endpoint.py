@@ -69,7 +69,7 @@ class ServerEndpoint:
                 return response
             if response.status in (307, 308) or (300 <= response.status < 400 and method == "GET"):
                 response.abort()
-                url = self._redirected(url, response.headers.get("location", ""))
+                url = self._redirect_target(url, response.headers.get("location", ""))
             elif response.status in (401, 403) and challenges < MAX_CHALLENGES:
                 challenges += 1
                 refusal = await self._refusal(response)
@@ -102,7 +102,7 @@ class ServerEndpoint:
             )
         return False
 
-    def _redirected(self, url: str, location: str) -> str:
+    def _redirect_target(self, url: str, location: str) -> str:
         target = urljoin(url, location)
         try:
             inside = parse_target(target).origin == parse_target(url).origin

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 
+GATEWAY = "HANDRAIL_GATEWAY"
+"""Set for servers behind a gateway, so that a gateway that is configured behind itself does not start for ever."""
 BASICS = frozenset(
     """
     HOME USER LOGNAME SHELL PATH TERM TZ LANG LANGUAGE TMPDIR
     XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
     SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS
+    HANDRAIL_GATEWAY
     """.split()  # noqa: SIM905
 )
 PROXIES = frozenset(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"))

@@ -113,7 +113,7 @@ async def _discover(peer: Peer, offered: Mapping[str, Any], time_limit: float, *
         try:
             answer = await peer.request("server/discover", {}, time_limit=time_limit)
         except JsonRpcError as error:
-            if MODERN not in _supported(error):
+            if MODERN not in _supported_revisions(error):
                 raise _not_modern(peer, error) from error
             answer = await peer.request("server/discover", {}, time_limit=time_limit)
     except JsonRpcError as error:
@@ -131,7 +131,7 @@ async def _discover(peer: Peer, offered: Mapping[str, Any], time_limit: float, *
             raise _OldServerError("it does not list the present revision")
 
 
-def _supported(error: JsonRpcError) -> tuple[str, ...]:
+def _supported_revisions(error: JsonRpcError) -> tuple[str, ...]:
     """The revisions that a refusal of ours names."""
     listed = error.data.get("supported") if isinstance(error.data, Mapping) else None
     return tuple(map(str, listed)) if error.code == UNSUPPORTED_VERSION and isinstance(listed, list) else ()
@@ -139,7 +139,7 @@ def _supported(error: JsonRpcError) -> tuple[str, ...]:
 
 def _not_modern(peer: Peer, error: JsonRpcError) -> McpError:
     """What an error in the answer to `server/discover` means: an old server, or one that is too new."""
-    supported = _supported(error)
+    supported = _supported_revisions(error)
     if supported and not {MODERN, *LEGACY}.intersection(supported):
         listed = ", ".join(supported[:5])
         return McpError(f"The MCP server {peer.name!r} only speaks revisions of MCP that handrail does not: {listed}.")

@@ -97,15 +97,15 @@ def parse_elicitation(server: str, params: Mapping[str, Any]) -> Elicitation | N
         ):
             number = rest.get("elicitationId")
             number = number if isinstance(number, str) else ""
-            return Elicitation(server, _shown(message), "url", {}, shown_text(url)[:MAX_MESSAGE], number)
+            return Elicitation(server, _short_text(message), "url", {}, shown_text(url)[:MAX_MESSAGE], number)
         case {"message": str(message), "requestedSchema": Mapping() as schema} if params.get("mode", "form") == "form":
-            question = Elicitation(server, _shown(message), "form", schema)
+            question = Elicitation(server, _short_text(message), "form", schema)
             return question if len(question.fields) <= MAX_FIELDS else None
         case _:
             return None
 
 
-def _shown(text: str) -> str:
+def _short_text(text: str) -> str:
     return shown_text(text)[:MAX_MESSAGE]
 
 

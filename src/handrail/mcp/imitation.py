@@ -26,7 +26,7 @@ def skeleton(name: str) -> str:
 
 def server_problem(name: str, others: Iterable[str]) -> str:
     """Why a server may not have this name; empty if it may. `others` are the names of the servers before it."""
-    if bad := _hidden(name):
+    if bad := _hidden_character(name):
         return f"its name holds the invisible character {bad}"
     if name.casefold() in RESERVED or name.casefold().startswith(PLUGIN):
         return f"the name {name!r} is reserved"
@@ -40,7 +40,7 @@ def server_problem(name: str, others: Iterable[str]) -> str:
 
 def tool_problem(name: str, builtin: Iterable[str]) -> str:
     """Why a tool may not have this name; empty if it may. `builtin` are the names of the built-in tools."""
-    if bad := _hidden(name):
+    if bad := _hidden_character(name):
         return f"its name holds the invisible character {bad}"
     if name.casefold().startswith("mcp__"):
         return "its name looks like that of a tool of another server"
@@ -51,7 +51,7 @@ def tool_problem(name: str, builtin: Iterable[str]) -> str:
     return ""
 
 
-def _hidden(name: str) -> str:
+def _hidden_character(name: str) -> str:
     """A character of the name that shows nothing or changes how the rest is shown."""
     found = next((each for each in name if unicodedata.category(each) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")), "")
     return f"U+{ord(found):04X}" if found else ""

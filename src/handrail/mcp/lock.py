@@ -130,7 +130,7 @@ def read_lock(text: str, shown: str) -> dict[str, dict[str, PinnedTool]]:
         if value["version"] > VERSION:
             raise McpError(f"{shown} was written by a newer handrail. Use that one, or remove the file.")
         pins = {
-            str(server): {str(name): _pinned(str(name), each) for name, each in tools.items()}
+            str(server): {str(name): _pinned_tool(str(name), each) for name, each in tools.items()}
             for server, tools in value["servers"].items()
         }
         wrong = [
@@ -143,7 +143,7 @@ def read_lock(text: str, shown: str) -> dict[str, dict[str, PinnedTool]]:
     return pins
 
 
-def _pinned(name: str, value: Mapping[str, Any]) -> PinnedTool:
+def _pinned_tool(name: str, value: Mapping[str, Any]) -> PinnedTool:
     return PinnedTool(name, str(value["description"]), value["schema"], value.get("annotations", EMPTY))
 
 

@@ -1,6 +1,7 @@
 """What a server lists: tools, prompts, resources. Everything in it is untrusted."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from handrail.mcp.messages import shown_text
@@ -83,10 +84,16 @@ def _argument(value: object) -> PromptArgument | None:
 def parse_resource(value: object) -> McpResource | None:
     """A resource of a server's list; None if it has no address."""
     match value:
-        case {"uri": str(uri), **rest} | {"uriTemplate": str(uri), **rest}:
-            return McpResource(uri, *(_text(rest, key) for key in ("name", "description", "mimeType")))
+        case {"uri": str(uri), **rest}:
+            return _resource(uri, rest)
+        case {"uriTemplate": str(uri), **rest}:
+            return replace(_resource(uri, rest), is_template=True)
         case _:
             return None
+
+
+def _resource(uri: str, values: Mapping[Any, Any]) -> McpResource:
+    return McpResource(uri, _text(values, "name"), _text(values, "description"), _text(values, "mimeType"))
 
 
 def _text(values: Mapping[Any, Any], key: str) -> str:

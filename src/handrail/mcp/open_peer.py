@@ -17,8 +17,10 @@ from handrail.mcp.messages import Message
 from handrail.mcp.offers import RemoteTool
 from handrail.mcp.peer import ExchangeWire, Peer, ServerEvents
 from handrail.mcp.server import Server, TimeLimits
+from handrail.mcp.tools import RESULT_CHARS
 from handrail.processes.sandbox_contract import Sandbox
 from handrail.processes.spawn import ProcessSpec
+from handrail.processes.trace_context import trace_variables
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class ServerParts:
     """Which tools of a server may be used, and why the others may not."""
     eras: EraMemory = field(default_factory=EraMemory)
     save: SaveFile = no_files
+    result_chars: int = RESULT_CHARS
+    """The most characters of a result, unless a tool names another limit; the whole of a longer one goes to disk."""
 
 
 NO_PARTS = ServerParts()
@@ -73,7 +77,7 @@ async def open_server(
             peer, host.capabilities(), time_limit=config.connect_time, known=known, over_http=over_http
         )
         if over_http and welcome.era == "legacy":
-            peer.open_stream()
+            await peer.open_stream()
     except BaseException:  # no process is left behind when the wait for it is given up
         await peer.aclose()
         raise
@@ -83,7 +87,7 @@ async def open_server(
 
 
 @asynccontextmanager
-async def connected(config: ServerConfig, parts: ServerParts = NO_PARTS) -> AsyncGenerator[Server, None]:
+async def open_once(config: ServerConfig, parts: ServerParts = NO_PARTS) -> AsyncGenerator[Server, None]:
     """A server with its lists, for one use; raises McpError if it cannot be had."""
     server = await open_server(config, parts)
     try:
@@ -117,7 +121,8 @@ async def _connect(peer: Peer, config: ServerConfig, parts: ServerParts) -> None
 
 
 async def _start(peer: Peer, config: ServerConfig, parts: ServerParts) -> None:
-    spec = ProcessSpec([config.command, *config.args], config.cwd, config.env, grace=stdio.GRACE)
+    env = {**trace_variables(), **config.env}
+    spec = ProcessSpec([config.command, *config.args], config.cwd, env, grace=stdio.GRACE)
     if not config.sandbox:
         await stdio.StdioWire.start(peer, spec)
         return

@@ -51,7 +51,7 @@ class Wire(Protocol):
         """Send a message that may be lost, without waiting."""
         ...
 
-    def open_stream(self) -> None:
+    async def open_stream(self) -> None:
         """Take in what the server says by itself, if that does not come anyway."""
         ...
 
@@ -150,9 +150,9 @@ class Peer:
         except TimeoutError as error:
             raise McpError(f"The MCP server {self.name!r} did not take {method} in {NOTIFY_TIME:g} s.") from error
 
-    def open_stream(self) -> None:
+    async def open_stream(self) -> None:
         """Take in what the server says by itself, from now on."""
-        self._open_wire().open_stream()
+        await self._open_wire().open_stream()
 
     async def aclose(self) -> None:
         """Close the connection. Never raises; may be called twice, from any task."""
@@ -268,7 +268,7 @@ class ExchangeWire:
     def post(self, message: Message) -> None:
         self._start(self.send(message, {}))
 
-    def open_stream(self) -> None:
+    async def open_stream(self) -> None:
         """Nothing comes unless it is asked for."""
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

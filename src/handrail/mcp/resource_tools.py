@@ -9,6 +9,7 @@ from handrail.conversation.blocks import ResultBlock
 from handrail.errors import McpError, ToolError
 from handrail.tools.access import Access
 from handrail.tools.context import McpResource, RunContext, ToolContext
+from handrail.tools.mcp_names import server_name
 from handrail.tools.output import Output, json_text
 from handrail.tools.permission import NO_OPINION, Check, Verdict
 from handrail.tools.schema import Input
@@ -48,7 +49,10 @@ class ListMcpResourcesTool(Tool[ListResourcesInput]):
         self._servers = servers
 
     def prompt(self, view: PromptView) -> str:
-        return "Lists the resources that MCP servers offer to read, as JSON: server, uri, name, description, mimeType."
+        return (
+            "Lists the resources that MCP servers offer to read, as JSON: server, uri, name, description, mimeType. "
+            "Fill in the parts in braces of a uriTemplate to get a uri."
+        )
 
     def is_read_only(self, args: ListResourcesInput) -> bool:
         return True
@@ -65,7 +69,7 @@ class ListMcpResourcesTool(Tool[ListResourcesInput]):
             names = ", ".join(known) or "none"
             raise ToolError(f"There is no connected MCP server {args.server!r}. There are: {names}.")
         listed = [
-            {"server": name, **_shown(each)}
+            {"server": name, **_resource_json(each)}
             for name, resources in known.items()
             if args.server in (None, name)
             for each in resources
@@ -99,7 +103,13 @@ class ReadMcpResourceTool(Tool[ReadResourceInput]):
         return Access.of()
 
     async def check_permission(self, args: ReadResourceInput, ctx: ToolContext) -> Check:
-        if any(each.uri == args.uri for each in self._servers.resources().get(args.server, ())):
+        whole = f"mcp__{server_name(args.server)}"
+        asked = {rule for rules in ctx.permissions.ask_rules.values() for rule in rules}
+        if found := asked.intersection((whole, f"{whole}__*", "mcp__*")):
+            return Check(Verdict.ASK, f"the rule {min(found)} is about the server {args.server!r}")
+        if any(
+            each.uri == args.uri and not each.is_template for each in self._servers.resources().get(args.server, ())
+        ):
             return NO_OPINION
         return Check(Verdict.ASK, f"the server {args.server!r} has not listed this address")
 
@@ -113,8 +123,9 @@ class ReadMcpResourceTool(Tool[ReadResourceInput]):
             raise ToolError(str(error)) from error
 
 
-def _shown(each: McpResource) -> dict[str, str]:
-    shown = {"uri": each.uri, "name": each.name, "description": each.description, "mimeType": each.mime_type}
+def _resource_json(each: McpResource) -> dict[str, str]:
+    address = "uriTemplate" if each.is_template else "uri"
+    shown = {address: each.uri, "name": each.name, "description": each.description, "mimeType": each.mime_type}
     return {key: text for key, text in shown.items() if text}
 
 

@@ -14,6 +14,7 @@ from handrail.mcp.host import ClientHost
 from handrail.mcp.offers import RemotePrompt, RemoteTool, parse_prompt, parse_resource, parse_tool
 from handrail.mcp.parameter_headers import parameter_headers, values_for_headers
 from handrail.mcp.peer import NO_LIMIT, OnProgress, Peer
+from handrail.processes.trace_context import trace_headers
 from handrail.records import record
 from handrail.tools.context import McpResource
 from handrail.tools.output import Output
@@ -30,7 +31,10 @@ PARSERS: Mapping[str, Callable[[object], Any]] = {
     "tools": parse_tool,
     "prompts": parse_prompt,
     "resources": parse_resource,
+    "templates": parse_resource,
 }
+LISTS = {"templates": ("resources", "resources/templates/list", "resourceTemplates")}
+"""The capability, the method and the field of a list, where these are not called as the list."""
 
 
 @record
@@ -78,25 +82,25 @@ class Server:
     @property
     def tools(self) -> tuple[RemoteTool, ...]:
         """The tools that it offers."""
-        return self._listed("tools")
+        return self._items_of("tools")
 
     @property
     def prompts(self) -> tuple[RemotePrompt, ...]:
         """The prompts that it offers."""
-        return self._listed("prompts")
+        return self._items_of("prompts")
 
     @property
     def resources(self) -> tuple[McpResource, ...]:
-        """The resources that it offers."""
-        return self._listed("resources")
+        """The resources that it offers, and the templates of such."""
+        return (*self._items_of("resources"), *self._items_of("templates"))
 
-    def _listed(self, kind: str) -> tuple[Any, ...]:
+    def _items_of(self, kind: str) -> tuple[Any, ...]:
         return self.lists.get(kind, Listing()).items
 
     async def load(self, kinds: Sequence[str] = tuple(PARSERS)) -> None:
         """Ask for the lists that it has and that are not fresh. Tools must come; the others may fail."""
         for kind in kinds:
-            if not self.welcome.offers(kind) or self.lists.get(kind, Listing()).is_fresh:
+            if not self.welcome.offers(LISTS.get(kind, (kind,))[0]) or self.lists.get(kind, Listing()).is_fresh:
                 continue
             try:
                 self.lists[kind] = await self._list(kind)
@@ -105,6 +109,7 @@ class Server:
                     raise
 
     async def _list(self, kind: str) -> Listing:
+        _, method, field = LISTS.get(kind, (kind, f"{kind}/list", kind))
         found: list[Any] = []
         cursor: object = None
         fresh_until = time.monotonic() + 1e9
@@ -115,8 +120,8 @@ class Server:
             left = due - loop.time()
             if left <= 0:
                 raise McpError(f"The list of {kind} took more than {self._limits.connect:g} s.")
-            page = await self.peer.request(f"{kind}/list", params, time_limit=left)
-            listed = page.get(kind)
+            page = await self.peer.request(method, params, time_limit=left)
+            listed = page.get(field)
             parsed = map(PARSERS[kind], listed if isinstance(listed, list) else ())
             found += [each for each in parsed if each is not None]
             lasts = page.get("ttlMs")
@@ -128,7 +133,8 @@ class Server:
 
     async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
         """Call a tool of the server; raises McpError if it does not answer, or answers with an error."""
-        params = {"name": tool, "arguments": dict(given), "_meta": {"handrail/toolUseId": call_id}}
+        meta = {"handrail/toolUseId": call_id, **trace_headers()}
+        params = {"name": tool, "arguments": dict(given), "_meta": meta}
         answer = await self._ask("tools/call", params, on_progress, self._parameter_headers(tool, given))
         return output_of(answer, self.name, self._save)
 

@@ -44,7 +44,7 @@ class SseWire:
         if len(self._tasks) < MAX_POSTS:
             self._start(self._send_quietly(message))
 
-    def open_stream(self) -> None:
+    async def open_stream(self) -> None:
         """It is open."""
 
     async def aclose(self) -> None:

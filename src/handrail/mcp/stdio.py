@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Self
@@ -12,8 +11,8 @@ from typing import Self
 from handrail.errors import McpError
 from handrail.mcp.messages import Message, shown_text
 from handrail.mcp.peer import Peer
-from handrail.processes.spawn import ProcessSpec, Running, start
-from handrail.records import record
+from handrail.processes.pipes import Pipes, start_with_pipes
+from handrail.processes.spawn import ProcessSpec, Running
 
 log = logging.getLogger(__name__)
 
@@ -25,41 +24,6 @@ GRACE = 0.4
 """Seconds to wait for a server to exit, before SIGTERM and again before SIGKILL."""
 
 Release = Callable[[], None]
-
-
-@record
-class Pipes:
-    """Our ends of the standard streams of a server."""
-
-    stdin: asyncio.StreamWriter
-    stdout: asyncio.StreamReader
-    stderr: asyncio.StreamReader
-    transports: tuple[asyncio.BaseTransport, ...]
-
-    def close(self) -> None:
-        """Close all of them."""
-        for transport in self.transports:
-            transport.close()
-
-
-async def open_pipes() -> tuple[Pipes, tuple[int, int, int]]:
-    """Pipes for a server, and the descriptors that it gets."""
-    loop = asyncio.get_running_loop()
-    (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = os.pipe(), os.pipe(), os.pipe()
-    out, stdout_reader = await _reading(from_stdout)
-    err, stderr_reader = await _reading(from_stderr)
-    into, flow = await loop.connect_write_pipe(
-        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(to_stdin, "wb", 0)
-    )
-    pipes = Pipes(asyncio.StreamWriter(into, flow, None, loop), stdout_reader, stderr_reader, (into, out, err))
-    return pipes, (stdin, stdout, stderr)
-
-
-async def _reading(fd: int) -> tuple[asyncio.BaseTransport, asyncio.StreamReader]:
-    reader = asyncio.StreamReader(limit=MAX_LINE)
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", 0))
-    return transport, reader
 
 
 class StdioWire:
@@ -87,15 +51,7 @@ class StdioWire:
         `release` is called when it and everything that it started has ended.
         """
         try:
-            pipes, theirs = await open_pipes()
-            try:
-                running = await start(spec, *theirs)
-            except BaseException:
-                pipes.close()
-                raise
-            finally:
-                for fd in theirs:
-                    os.close(fd)
+            running, pipes = await start_with_pipes(spec, MAX_LINE)
         except (OSError, ValueError) as error:
             raise McpError(
                 f"The MCP server {peer.name!r} cannot be started ({spec.argv[0]!r}): {error}. Check its command."
@@ -122,7 +78,7 @@ class StdioWire:
         if not stdin.is_closing() and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
             stdin.write(_line(message))
 
-    def open_stream(self) -> None:
+    async def open_stream(self) -> None:
         """It is open."""
 
     async def aclose(self) -> None:

@@ -29,7 +29,7 @@ MAX_BODY = 32 * 1024 * 1024
 MAX_POSTS = 32
 """The most messages at a time that are sent without waiting; more are dropped."""
 RETRY_SECONDS, MAX_RETRY_SECONDS, MAX_RESUMPTIONS = 1.0, 60.0, 5
-CLOSE_SECONDS = 0.5
+CLOSE_SECONDS, STREAM_SECONDS = 0.5, 0.5
 ACCEPT = "application/json, text/event-stream"
 SESSION = "mcp-session-id"
 
@@ -51,7 +51,7 @@ class HttpWire:
         try:
             response = await self._endpoint.send("POST", own, body)
         except HttpStatusError as error:
-            self._refused(error, message)
+            self._handle_refusal(error, message)
             return
         except UnreachableError as error:
             self._peer.end(str(error))
@@ -70,9 +70,18 @@ class HttpWire:
         if len(self._tasks) < MAX_POSTS:
             self._start(self._send_quietly(message))
 
-    def open_stream(self) -> None:
-        """Take in what the server says by itself, from now on."""
-        self._start(self._listen())
+    async def open_stream(self) -> None:
+        """
+        Take in what the server says by itself, from now on.
+
+        Waits until the server has taken the request for it, but not for long: some answer only when they have
+        something to say. What a server says right after the greeting would be lost otherwise.
+        """
+        opened = asyncio.Event()
+        self._start(self._listen(opened))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STREAM_SECONDS):
+                await opened.wait()
 
     async def aclose(self) -> None:
         for task in self._tasks:
@@ -100,7 +109,7 @@ class HttpWire:
         with suppress(McpError):
             await self.send(message, headers)
 
-    def _refused(self, error: HttpStatusError, message: Message) -> None:
+    def _handle_refusal(self, error: HttpStatusError, message: Message) -> None:
         """A refusal may carry an answer; else it is raised."""
         body = error.body
         if isinstance(body, dict) and isinstance(body.get("error"), Mapping) and "id" in message:
@@ -156,17 +165,20 @@ class HttpWire:
         self._peer.receive(message)
         return isinstance(message, dict) and "method" not in message and str(message.get("id")) == str(number)
 
-    async def _listen(self) -> None:
+    async def _listen(self, opened: asyncio.Event) -> None:
         """The stream of what the server says by itself; servers need not have one."""
         reader = EventReader()
         for _ in range(MAX_RESUMPTIONS):
             try:
                 response, reader = await self._open_events(reader)
+                opened.set()
                 await read_events(response, reader, self._take_event)
             except HttpStatusError:
                 return
             except McpError:
                 pass  # another try
+            finally:
+                opened.set()
             await asyncio.sleep(retry_seconds(reader))
 
     def _take_event(self, message: object) -> bool:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeGuard
 
 import jsonschema_rs
@@ -46,7 +47,7 @@ class ToolCaller(Protocol):
 class McpTool(RawTool):
     """One tool of one server."""
 
-    def __init__(self, server: ToolCaller, remote: RemoteTool) -> None:
+    def __init__(self, server: ToolCaller, remote: RemoteTool, result_chars: int = RESULT_CHARS) -> None:
         schema = remote.schema if remote.schema.get("type") else {**remote.schema, "type": "object"}
         super().__init__(tool_name(server.name, remote.name), schema)
         self.mcp = McpInfo(server.name, remote.name)
@@ -57,7 +58,7 @@ class McpTool(RawTool):
         self.always_load = remote.meta.get("anthropic/alwaysLoad") is True
         self.requires_user_interaction = remote.meta.get("anthropic/requiresUserInteraction") is True
         limit = remote.meta.get("anthropic/maxResultSizeChars")
-        self.max_result_chars = min(limit, MAX_RESULT) if isinstance(limit, int) and limit > 0 else RESULT_CHARS
+        self.max_result_chars = min(limit, MAX_RESULT) if isinstance(limit, int) and limit > 0 else result_chars
         hint = remote.meta.get("anthropic/searchHint")
         self.search_hint = hint[:200] if isinstance(hint, str) else ""
 
@@ -66,7 +67,9 @@ class McpTool(RawTool):
 
     def display_name(self, args: Json | None = None) -> str:
         title = self.remote.title or self._notes.get("title")
-        return shown_text(title)[:MAX_TITLE] if isinstance(title, str) and title else self.name
+        if not isinstance(title, str) or not title:
+            return self.name
+        return f"{shown_text(self._server.name)}: {shown_text(title)[:MAX_TITLE]}"  # a title could imitate another tool
 
     def is_read_only(self, args: Json) -> bool:
         return self._notes.get("readOnlyHint") is True
@@ -82,6 +85,10 @@ class McpTool(RawTool):
         """The annotations of the server, as host programs expect them."""
         names = {"readOnlyHint": "readOnly", "destructiveHint": "destructive", "openWorldHint": "openWorld"}
         return {short: self._notes[name] for name, short in names.items() if isinstance(self._notes.get(name), bool)}
+
+    @cached_property
+    def output_schema(self) -> Json | None:
+        return self.remote.output_schema if isinstance(self.remote.output_schema, Mapping) else None
 
     def output_from_data(self, data: Json) -> Output:
         return output_of(data, self._server.name)
@@ -121,9 +128,13 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def tools_of(
-    server: ToolCaller, listed: Iterable[RemoteTool], known: Sequence[McpTool] = ()
+    server: ToolCaller, listed: Iterable[RemoteTool], known: Sequence[McpTool] = (), result_chars: int = RESULT_CHARS
 ) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
-    """The tools of a server that can be offered, and what is wrong with the others; `known` ones stay if unchanged."""
+    """
+    The tools of a server that can be offered, and what is wrong with the others; `known` ones stay if unchanged.
+
+    `result_chars` is the most that a result may have before the whole goes to disk.
+    """
     before = {tool.name: tool for tool in known}
     tools: list[McpTool] = []
     problems: list[str] = []
@@ -135,14 +146,14 @@ def tools_of(
             tools.append(before[name])
         else:
             try:
-                tools.append(_tool(server, remotes[0]))
+                tools.append(_tool(server, remotes[0], result_chars))
             except (ToolDefinitionError, ValueError) as error:
                 problems.append(str(error))
     return tuple(tools), tuple(problems)
 
 
-def _tool(server: ToolCaller, remote: RemoteTool) -> McpTool:
-    tool = McpTool(server, remote)
+def _tool(server: ToolCaller, remote: RemoteTool, result_chars: int) -> McpTool:
+    tool = McpTool(server, remote, result_chars)
     if not is_schema(tool.schema_json):
         raise ToolDefinitionError(f"The input schema of {tool.name!r} is not a JSON Schema.")
     try:

@@ -32,10 +32,10 @@ def frame(kind: int, payload: bytes, mask: bytes) -> bytes:
         head = bytes((0x80 | kind, 0x80 | 126)) + size.to_bytes(2, "big")
     else:
         head = bytes((0x80 | kind, 0x80 | 127)) + size.to_bytes(8, "big")
-    return head + mask + masked(payload, mask)
+    return head + mask + apply_mask(payload, mask)
 
 
-def masked(payload: bytes, mask: bytes) -> bytes:
+def apply_mask(payload: bytes, mask: bytes) -> bytes:
     """The payload with the mask laid over it; twice gives the payload again."""
     size = len(payload)
     pattern = (mask * (size // 4 + 1))[:size]
@@ -101,7 +101,7 @@ class WebSocketWire:
     def __init__(self, peer: Peer, response: HttpResponse) -> None:
         self._peer = peer
         self._response = response
-        self._reader, self._writer, self._ahead = response.switched()
+        self._reader, self._writer, self._ahead = response.take_over()
         self._frames = FrameReader()
         self._task = asyncio.create_task(self._read())
         peer.attach(self)
@@ -136,7 +136,7 @@ class WebSocketWire:
         if self._writer.transport.get_write_buffer_size() < MAX_UNREAD:
             self._write(TEXT, json.dumps(message, separators=(",", ":")).encode())
 
-    def open_stream(self) -> None:
+    async def open_stream(self) -> None:
         """It is open."""
 
     async def aclose(self) -> None:

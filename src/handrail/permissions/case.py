@@ -14,20 +14,20 @@ from functools import lru_cache, partial
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import MAX_BENEATH, FolderContents, Place, normalize
 from handrail.files.paths import FileKind as PlaceKind
+from handrail.http.web_url import WebTarget, read_url
 from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.implied_paths import accesses_inside, implied_accesses
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import guards_files, possible_files
-from handrail.permissions.recursive_reads import reads_below, recursive_reads
+from handrail.permissions.recursive_reads import is_unguarded, reads_below, recursive_reads
 from handrail.permissions.rules import ALIASES, mcp_of
 from handrail.permissions.shell import CommandPart, in_background, parts_of
-from handrail.permissions.web import WebTarget, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, PathText, places, reads
-from handrail.shell.listing import gone_through
+from handrail.shell.listing import gone_through, lists_one_folder
 from handrail.shell.model import Analysis, Below, CommandVerdict, Does, PieceKind, Segment, Word
 from handrail.shell.patterns import read_pattern
 from handrail.shell.removals import Removal, possible_removals, removals
@@ -176,9 +176,9 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
     finite = lookup._replace(beneath=limit_listing(lookup.beneath))
     leaves_out = analysis.verdict is CommandVerdict.READ_ONLY
-    for segment, word, does in reads(analysis):
-        access = FileEffect.LOOK if does is Does.LOOKS else FileEffect.READ
-        for file in finder.files(segment, word, access, positions[id(segment)]):
+    checked = leaves_out and is_unguarded(policy)  # names are then looked at where conditions are
+    for segment, word, does in reads(analysis, checked=checked):
+        for file in finder.files(segment, word, effect_of_reading(segment, does), positions[id(segment)]):
             leaves_out = leaves_out and not file.secret  # what is named is asked about, not left out
             yield file
     for at, segment in enumerate(analysis.segments):
@@ -188,7 +188,9 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield from finder.files(segment, word, FileEffect.WRITE, at)
         try:
             yield from implied_accesses(segment, at, partial(finder.places, segment), policy, finite)
-            yield from recursive_reads(segment, at, finder.places, policy, finite, leaves_out=leaves_out)
+            yield from recursive_reads(
+                segment, at, finder.places, policy, finite, leaves_out=leaves_out, checked=checked
+            )
         except _TooMuchError:
             yield FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
         for effect in segment.effects:
@@ -198,6 +200,12 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield from finder.guess_files(segment, at)
     yield from finder.find_removed(analysis)
     yield from guarded_files(analysis, finder, finite)
+
+
+def effect_of_reading(segment: Segment, does: Does) -> FileEffect:
+    if does is not Does.LOOKS:
+        return FileEffect.READ
+    return FileEffect.LIST if lists_one_folder(segment) else FileEffect.LOOK
 
 
 def guarded_files(analysis: Analysis, finder: "Finder", lookup: Lookup) -> Iterator[FileAccess]:

@@ -10,7 +10,7 @@ from handrail.permissions.rules import Behaviour
 
 def denied_patterns(policy: Policy, tool: str) -> Iterator[str]:
     """The deny rules of `Read` or `Edit` as absolute patterns without `**`; at any depth means at the top."""
-    anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
+    anchors = Anchors(policy.cwd, policy.home, policy.working_dirs, policy.worktrees)
     for rule in policy.rules:
         if rule.behaviour is not Behaviour.DENY or rule.tool != tool or rule.spec is None:
             continue

@@ -20,6 +20,7 @@ class FileEffect(Enum):
 
     READ = "read"
     LOOK = "look at"  # its name, size, kind or counts, not its contents
+    LIST = "list"  # the names in one folder, not those further down
     WRITE = "write"
     REMOVE = "remove"
     REMOVE_SOME = "remove some of"  # what passes a test or a filter
@@ -28,7 +29,8 @@ class FileEffect(Enum):
     MAYBE_BELOW = "may also touch"  # a file in such a folder, or a name in a text that is run
 
 
-READING = (FileEffect.READ, FileEffect.LOOK, FileEffect.BELOW)
+LOOKING = (FileEffect.LOOK, FileEffect.LIST)
+READING = (FileEffect.READ, *LOOKING, FileEffect.BELOW)
 INSIDE = (FileEffect.BELOW, FileEffect.MAYBE_BELOW)
 REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
 
@@ -74,6 +76,8 @@ def assess_place(
     if place is None:
         return FileAccess(None, effect, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
     reads = effect in READING
+    if policy.notes and is_note(place, policy.notes):
+        return FileAccess(place, effect, shown, part, redirected, paths_of(place), clear=True)
     guard = "" if reads else protected_place(place, policy.home, policy.own)
     if not guard and not reads and place.real not in policy.working_dirs:  # changing a folder changes what is in it
         guard = next((folder for folder in policy.own if below(folder, place.real)), "")
@@ -81,11 +85,20 @@ def assess_place(
     if effect in (*REMOVING, FileEffect.MAYBE):
         return file._replace(clear=True)
     prefixes = policy.read_prefixes if reads else policy.prefixes
-    found = doubt_of_look(place, prefixes) if effect is FileEffect.LOOK else doubt(place, prefixes, writes=not reads)
+    if effect in LOOKING:
+        found = doubt_of_look(place, prefixes, lists=effect is FileEffect.LIST)
+    else:
+        found = doubt(place, prefixes, writes=not reads)
     clear = not guard and is_permitted(policy, file, found)
     if found and reads and not clear and (secret(place.real) or secret(place.absolute)):
         return file._replace(doubt=found, secret=rule_for_path(place.real, policy))
     return file._replace(doubt=found, clear=clear)
+
+
+def is_note(place: Place, folder: str) -> bool:
+    """Whether a place is a note of the calling agent: a plain file in its folder, by no other name."""
+    is_plain = place.kind in (FileKind.FILE, FileKind.MISSING) and place.links < 2 and not place.problem
+    return is_plain and place.real == place.absolute and place.real.startswith(f"{folder}/")
 
 
 def rule_for_path(path: str, policy: Policy) -> str:

@@ -12,9 +12,11 @@ already answered when a Case is built, and the user is asked after `decide`.
 from collections.abc import Callable
 from typing import TypeAlias
 
+from handrail.http.addresses import AddressClass
+from handrail.permissions.agent_limits import exceeded_limit
 from handrail.permissions.case import ELSEWHERE, Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect
+from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect, is_note
 from handrail.permissions.matching import (
     Coverage,
     allowed_by_name,
@@ -27,7 +29,6 @@ from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import guards_files
 from handrail.permissions.rules import EDIT, READ, Behaviour, Rule, RuleProblem
-from handrail.permissions.web import AddressClass
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
 Layer: TypeAlias = Callable[[Case], Opinion | None]
@@ -61,11 +62,16 @@ def ask_rules(case: Case) -> Opinion | None:
 def broken_rules(case: Case) -> Opinion | None:
     """Ask about everything that a deny or ask rule may have meant that cannot work as it is written."""
     for problem in case.policy.problems:
-        if problem.broad and not (case.read_only and case.mcp is None and not case.access.reaches):
+        if problem.broad and not (case.read_only and case.mcp is None and not leaves_machine(case)):
             return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
         if case.files and any(rule.spec is None and concerns_files(case, rule.tool) for rule in problem.meant):
             return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
     return None
+
+
+def leaves_machine(case: Case) -> bool:
+    """Whether something of the call is sent to another machine."""
+    return bool(case.access.reaches or case.access.consults)
 
 
 def concerns_files(case: Case, family: str) -> bool:
@@ -181,6 +187,25 @@ def writes_plan(case: Case) -> bool:
     )
 
 
+def agent_limits(case: Case) -> Opinion | None:
+    """Refuse what the definition of the calling agent leaves out of a tool that it gives in part."""
+    if not case.policy.agent_tools or (limit := exceeded_limit(case)) is None:
+        return None
+    reason = f"the definition of this agent gives it {limit.tool} only as {', '.join(limit.texts)}"
+    return Opinion(Strength.DENY, Verdict.DENY, "agent", reason)
+
+
+def writes_notes(case: Case) -> bool:
+    """Whether it only writes notes of the calling agent."""
+    notes = case.policy.notes
+    return (
+        bool(notes)
+        and case.only_edits
+        and bool(case.files)
+        and all(file.place is not None and is_note(file.place, notes) for file in case.files)
+    )
+
+
 def needs_person(case: Case) -> Opinion | None:
     """Ask for tools whose answer comes from the user."""
     if not case.facts.needs_person:
@@ -214,13 +239,14 @@ def inside_work(path: str, policy: Policy) -> bool:
 
 
 def protected_paths(case: Case) -> Opinion | None:
-    """Ask before writing files that affect what runs later, or reaching internal or disguised addresses."""
+    """Ask before writing files that affect what runs later, and about disguised addresses, or inside without a rule."""
     if case.policy.mode == "plan" and writes_plan(case):
         return None
     found = ""
     for target in case.targets:
         inside = f"{target.host} is on this machine or in its network"
-        found = found or (inside if target.reach is AddressClass.INTERNAL else target.doubt)
+        named = case.policy.index[Behaviour.ALLOW].domains.allows_by_name(target)
+        found = found or (inside if target.reach is AddressClass.INTERNAL and not named else target.doubt)
     for file in case.files:
         if file.protected:
             found = f"{file.shown!r} is protected ({file.protected})"
@@ -248,6 +274,8 @@ def validation(case: Case) -> Opinion | None:
 
 def path_scope(case: Case) -> Opinion | None:
     """Ask about files outside the working folders, with odd spellings, of special kinds, or with secrets."""
+    if case.policy.mode == "plan" and writes_plan(case):
+        return None
     for file in case.files:
         if file.doubt and not file.clear:
             reason = file.doubt
@@ -281,6 +309,7 @@ READS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
 BYPASS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "bypassPermissions lets it pass")
 EDITS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only edits files that may be edited")
 HARMLESS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it changes nothing outside the conversation")
+NOTES = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it writes the agent's own notes")
 PLAN_FILE = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it writes the plan")
 
 
@@ -294,7 +323,9 @@ def mode(case: Case) -> Opinion | None:
     access = case.access
     if access.own:
         return HARMLESS
-    if access.reaches or case.mcp is not None:  # it may only read, but what it is asked for leaves the machine
+    if writes_notes(case):
+        return NOTES
+    if leaves_machine(case) or case.mcp is not None:  # it may only read, but what it is asked for leaves the machine
         return None
     if access.runs is not None:
         if case.analysis is None or case.analysis.problems or not case.parts or access.changes_files:
@@ -325,6 +356,7 @@ LAYERS: tuple[Layer, ...] = (
     hooks,
     addresses,
     deny_rules,
+    agent_limits,
     plan,
     critical_paths,
     ask_rules,

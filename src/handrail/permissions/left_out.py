@@ -8,24 +8,26 @@ than read and may rename the file, in what links lead to, and where something el
 
 import posixpath
 import re
+from collections.abc import Iterator
 
-from handrail.permissions.file_access import FileAccess
+from handrail.permissions.file_access import FileAccess, FileEffect
 from handrail.permissions.implied_paths import has_objection
 from handrail.permissions.policy import Policy
 from handrail.shell.model import PieceKind, Segment, Word
-from handrail.shell.secrets import secret_name
+from handrail.shell.secrets import SECRET_PATTERNS, secret_name
 
-SEARCH = "grep"
+SEARCHES = frozenset(("grep", "rg"))
 # What a shell does itself. Behind any other wrapper another program starts the search.
 SHELL_CONSTRUCTS = frozenset(("for", "while", "if", "case", "group", "subshell", "$(...)", "<(...)"))
+ANY_SECRET = "all files with the name of a secret"  # noqa: S105 - words for people
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.@+-]+\Z")  # a name that is no pattern
 
 
 def can_leave_out(segment: Segment, policy: Policy) -> bool:
     """Whether a search can be told to leave files out: the shell of the line starts it, and it reads more options."""
     return (
-        segment.entry == SEARCH
-        and segment.argv[0].literal == SEARCH
+        segment.entry in SEARCHES
+        and segment.argv[0].literal == segment.entry
         and SHELL_CONSTRUCTS.issuperset(segment.path)
         and all(is_written(word) for word in segment.argv)
         and policy.mode != "bypassPermissions"
@@ -43,6 +45,12 @@ def leave_out(file: FileAccess, top: str, policy: Policy) -> FileAccess:
     if not file.secret or not name or has_objection(file, policy):
         return file
     return file._replace(doubt="", secret="", clear=True, left_out=name)
+
+
+def leave_out_all(part: int) -> Iterator[FileAccess]:
+    """What a search leaves out in a folder that holds too much to look at: every name that a secret can have."""
+    for pattern in SECRET_PATTERNS:
+        yield FileAccess(None, FileEffect.BELOW, ANY_SECRET, part, clear=True, left_out=pattern)
 
 
 def name_to_leave_out(file: FileAccess, top: str) -> str:

@@ -108,10 +108,16 @@ def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
     return ""
 
 
-def doubt_of_look(place: Place, prefixes: tuple[str, ...]) -> str:
-    """Why the user should be asked before a name, a size or a count is shown: it lies outside, or is no file."""
+def doubt_of_look(place: Place, prefixes: tuple[str, ...], *, lists: bool = False) -> str:
+    """
+    Why the user should be asked before a name, a size or a count is shown: it lies outside, or is no file.
+
+    `lists`: only the names in one folder are shown, which may lie outside if its whole path is given and no secret.
+    """
     paths = {place.real, place.absolute}
     inside = (place.real + "/").startswith(prefixes) and not any(map(no_file, paths))
-    if not place.problem and place.kind not in SPECIAL and (inside or all(map(may_be_listed, paths))):
+    named = lists and place.spelling.startswith("/") and ".." not in place.spelling and not any(map(secret, paths))
+    open_to_all = named or all(map(may_be_listed, paths))
+    if not place.problem and place.kind not in SPECIAL and (inside or open_to_all):
         return ""
     return doubt(place, prefixes, writes=False)

@@ -12,7 +12,7 @@ and Unicode composition.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -31,6 +31,8 @@ class Anchors(NamedTuple):
     cwd: str
     home: str
     working_dirs: tuple[str, ...] = ()
+    worktrees: tuple[tuple[str, str], ...] = ()
+    """Repositories, each with a worktree of it: what is denied in one is denied in the other."""
 
 
 class Pattern:
@@ -86,13 +88,21 @@ def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
     narrow = rule.behaviour is Behaviour.ALLOW
     bases, rest, floating = anchor(rule, anchors, narrow)
     if not narrow:
-        bases, rest = tuple(map(compose, bases)), compose(rest)
+        copies = (copy for base in bases for copy in copies_of(base, anchors.worktrees))
+        bases, rest = tuple(map(compose, (*bases, *copies))), compose(rest)
     while rest == ".." or rest.startswith("../"):
         bases, rest, floating = tuple(posixpath.dirname(base) for base in bases), rest[3:], False
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     tail = tail_of(parts, rest.endswith("/"), narrow)
     flags = NARROW_FLAGS if narrow else WIDE_FLAGS
     return tuple(Pattern(base, parts, tail, flags, floating=floating) for base in dict.fromkeys(bases))
+
+
+def copies_of(folder: str, worktrees: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    """Where a folder of a repository is in its worktrees."""
+    for repository, worktree in worktrees:
+        if folder == repository or folder.startswith(f"{repository}/"):
+            yield worktree + folder.removeprefix(repository)
 
 
 def compose(text: str) -> str:

@@ -48,6 +48,8 @@ class Policy:
     cwd: str
     home: str
     working_dirs: tuple[str, ...] = ()
+    worktrees: tuple[tuple[str, str], ...] = ()
+    """Repositories, each with a worktree of it: what rules deny or ask about there holds in the worktree too."""
     rules: tuple[Rule, ...] = ()
     problems: tuple[RuleProblem, ...] = ()
     mode: str = "default"
@@ -61,6 +63,12 @@ class Policy:
     own: tuple[str, ...] = ()
     tool_names: frozenset[str] = frozenset()
     """The tools of this session beside those that conventions name, for rules that come later."""
+    agent_tools: tuple[tuple[str, ...], ...] = ()
+    """The lists of tools of the calling agent and of those that it works for; forms with brackets limit a tool."""
+    notes: str = ""
+    """The folder of the calling agent's own notes, which it may read and write; empty = it has none."""
+    former: tuple[str, ...] = ()
+    """Working folders that the session has moved away from: rules about them still hold."""
     settings_files: tuple[str, ...] = ()
     """The settings files that it was made from, as messages name them, the highest first."""
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
@@ -140,6 +148,24 @@ class Policy:
         """Another current folder; the working folders stay."""
         return self if cwd == self.cwd else _build_index(replace(self, cwd=cwd, version=self.version + 1))
 
+    def moved_to(self, folder: str) -> "Policy":
+        """The session works in another folder in the place of its main one; rules hold in both."""
+        here = self.working_dirs[:1]
+        former = tuple(dict.fromkeys((*self.former, *here)))
+        moved = replace(self, cwd=folder, working_dirs=(folder, *self.working_dirs[1:]), former=former)
+        return _build_index(replace(moved, version=self.version + 1))
+
+    def for_agent(self, tools: tuple[tuple[str, ...], ...], notes: str) -> "Policy":
+        """The policy for the calls of an agent with these lists of tools and this folder of notes."""
+        return self if not tools and not notes else replace(self, agent_tools=tools, notes=notes)
+
+    def with_worktree(self, repository: str, worktree: str) -> "Policy":
+        """Rules that deny or ask about files of a repository hold in this worktree of it too."""
+        known = (repository, worktree)
+        if known in self.worktrees:
+            return self
+        return _build_index(replace(self, worktrees=(*self.worktrees, known), version=self.version + 1))
+
     @property
     def allow_rules(self) -> RulesBySource:
         """The texts of the allow rules by source, as tools may know them."""
@@ -196,7 +222,7 @@ def is_available(mode: str, availability: ModeAvailability) -> bool:
 
 
 def _build_index(policy: Policy) -> Policy:
-    anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
+    anchors = Anchors(policy.cwd, policy.home, (*policy.working_dirs, *policy.former), policy.worktrees)
     rules = (*policy.rules, *(rule for problem in policy.problems for rule in problem.meant))
     index = {kind: RuleIndex([r for r in rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
     prefixes = _beginnings(policy.working_dirs)

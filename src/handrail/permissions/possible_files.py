@@ -16,7 +16,7 @@ from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, pat
 from handrail.permissions.implied_paths import COPIERS, OBJECTING, has_objection, list_folder
 from handrail.permissions.policy import Policy
 from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Effect, Piece, PieceKind, Segment, Word
-from handrail.shell.segments import DECLARING
+from handrail.shell.shell_state import DECLARING
 from handrail.shell.text_programs import program_text
 
 MAX_WORDS = 200

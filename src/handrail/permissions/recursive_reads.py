@@ -11,7 +11,7 @@ from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.implied_paths import OBJECTING, has_objection
-from handrail.permissions.left_out import can_leave_out, leave_out
+from handrail.permissions.left_out import can_leave_out, leave_out, leave_out_all
 from handrail.permissions.policy import Policy
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Below, Segment, Word
@@ -29,14 +29,15 @@ def recursive_reads(
     lookup: Lookup,
     *,
     leaves_out: bool = False,
+    checked: bool = False,
 ) -> Iterator[FileAccess]:
     """
     The files that one command of a line may read and that need a permission question.
 
-    `leaves_out`: where the command can leave out a secret, it is told to.
+    `leaves_out`: where the command can leave out a secret, it is told to. `checked`: see `gone_through`.
     """
     leaves_out = leaves_out and can_leave_out(segment, policy)
-    for source, word, below in gone_through(segment):
+    for source, word, below in gone_through(segment, checked=checked):
         if below.links and source.entry not in NAMED_ONLY and not lookup.exists(policy.cwd, "/"):
             yield FileAccess(
                 None, FileEffect.BELOW, str(word), part, doubt="the working folder is not there to be looked at"
@@ -45,11 +46,19 @@ def recursive_reads(
         for place in places(source, word):
             if place is None:
                 continue
-            for file in reads_below(place, below, part, policy, lookup):
-                yield leave_out(file, place.real, policy) if leaves_out and not below.links else file
+            leaves = leaves_out and not below.links
+            for file in reads_below(place, below, part, policy, lookup, leaves_out=leaves):
+                yield leave_out(file, place.real, policy) if leaves else file
 
 
-def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
+def is_unguarded(policy: Policy) -> bool:
+    """Whether no rule keeps files from being read."""
+    return all(policy.index[kind].read.empty for kind in OBJECTING)
+
+
+def reads_below(
+    top: Place, below: Below, part: int, policy: Policy, lookup: Lookup, *, leaves_out: bool = False
+) -> Iterator[FileAccess]:
     kept_back = hidden_file_check(policy)
     left, seen = [top], {top.real}
     while left:
@@ -57,8 +66,10 @@ def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Loo
         if folder.kind is not FileKind.FOLDER:
             continue
         found = lookup.beneath(folder.real, below.hidden)
-        if found is None and below == VISIBLE and all(policy.index[kind].read.empty for kind in OBJECTING):
-            continue  # all it could still find are visible files with a secret name
+        if found is None and (below == VISIBLE or leaves_out) and is_unguarded(policy):
+            # All that a search of visible files could still find there are those with the name of a secret.
+            yield from leave_out_all(part) if leaves_out else ()
+            continue
         if found is None or len(seen) > MAX_FOLDERS:
             yield FileAccess(
                 None, FileEffect.BELOW, folder.spelling, part, doubt=f"{folder.spelling!r} holds too much to look at"

@@ -2,9 +2,9 @@
 
 from enum import Enum
 
+from handrail.http.addresses import AddressClass
 from handrail.permissions.case import Case
 from handrail.permissions.layers import critical_paths
-from handrail.permissions.web import AddressClass
 from handrail.records import record
 from handrail.shell.model import Does
 

@@ -3,11 +3,11 @@
 import re
 import shlex
 
+from handrail.http.addresses import AddressClass
 from handrail.permissions.case import Case
 from handrail.permissions.matching import coverage
 from handrail.permissions.rules import BASH, WEB_FETCH, Behaviour, Rule, parse_rule
 from handrail.permissions.shell import EXACT_ONLY, CommandPart, compile_shell
-from handrail.permissions.web import AddressClass
 from handrail.permissions.wide_rules import RUN_ANYTHING, SUB_COMMANDS, wide_command
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.records import record

@@ -172,7 +172,8 @@ class AnthropicReader(AnswerReader):
         self.finish(self._stop or "", self._detail)
 
     def _count(self, usage: object) -> None:
-        fresh = {key: value for key, value in mapping(usage).items() if tokens(value) is not None}
+        counts = {**mapping(usage), **mapping(mapping(usage).get("server_tool_use"))}
+        fresh = {key: value for key, value in counts.items() if tokens(value) is not None}
         if not fresh:
             return
         self._usage.update(fresh)
@@ -183,5 +184,6 @@ class AnthropicReader(AnswerReader):
                 output_tokens=have("output_tokens"),
                 cache_read_tokens=have("cache_read_input_tokens"),
                 cache_write_tokens=have("cache_creation_input_tokens"),
+                web_searches=have("web_search_requests"),
             )
         )

@@ -116,6 +116,10 @@ class Provider:
         """Whether its answers are recorded or replayed: its transport says `is_tape`."""
         return bool(getattr(self.transport, "is_tape", False))
 
+    def web_search(self, model: str) -> str:
+        """The type of the server's own tool that searches the web; empty = it has none."""
+        return quirks_of(self.api.name, self.endpoint.base_url, model).web_search
+
     def stream(self, request: Request, *, plain: bool = False) -> "AnswerStream":
         """The events of the answer as they arrive; `plain` requests it in one piece."""
         return AnswerStream(self, request, plain)

@@ -16,6 +16,8 @@ else:
     tomllib = lazy("tomllib")  # 6 ms, and no first request needs it
 
 MILLION = 1_000_000
+SEARCH_DOLLARS = 0.01
+"""What each provider that searches takes for one search."""
 VERSION_AFTER = r"(?:$|[-@:]).*"
 
 
@@ -56,4 +58,4 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
         + (usage.cache_write_tokens or 0) * write
         + usage.whole_output * price.output
     )
-    return total / MILLION
+    return total / MILLION + (usage.web_searches or 0) * SEARCH_DOLLARS

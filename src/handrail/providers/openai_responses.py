@@ -73,6 +73,8 @@ class ResponsesWriter:
             options["reasoning"] = reasoning if request.thinking.mode == "off" else {**reasoning, "summary": "auto"}
         elif request.effort:
             options["reasoning"] = {"effort": EFFORTS[request.effort]}
+        if any(tool.name == self._quirks.web_search for tool in request.tools):
+            options["include"] = [*options.get("include", ()), "web_search_call.action.sources"]
         if request.max_tokens:
             options["max_output_tokens"] = request.max_tokens
         if request.schema is not None and self._quirks.json_schema:
@@ -135,6 +137,8 @@ def _words(block: ResultBlock) -> str:
 @lru_cache(maxsize=4096)
 def _tool(definition: bytes) -> bytes:
     tool: Mapping[str, Any] = json.loads(definition)
+    if "input_schema" not in tool:  # a tool of the server
+        return definition
     parameters = {"parameters": tool["input_schema"], "strict": False}
     return dump({"type": "function", "name": tool["name"], "description": tool.get("description", ""), **parameters})
 

@@ -28,6 +28,7 @@ class Quirks:
     files: bool = False  # documents may be sent as files
     images: bool = True
     stream_options: bool = True
+    web_search: str = ""  # the type of the server's own tool that searches the web
     cache_key: bool = False  # prompt_cache_key is understood; servers that check their input refuse a field they lack
 
 
@@ -35,13 +36,19 @@ ANTHROPIC = Quirks(cache_marks=True, call_ids=r"[a-zA-Z0-9_-]{1,64}", files=True
 CHAT = Quirks()
 RESPONSES = Quirks(files=True, cache_key=True)
 
+ANTHROPIC_SEARCH, OPENAI_SEARCH = "web_search_20260318", "web_search"
 OPENAI_HOSTS = r"(.*\.)?api\.openai\.com|.*\.azure\.com"
 REASONING_MODELS = r"(.*[/.])?(o\d|gpt-5|gpt-oss|codex).*"
 
 # (api, host pattern, model pattern, quirks)
 ROWS: tuple[tuple[str, str, str, Quirks], ...] = (
     ("anthropic", r"api\.anthropic\.com", r"claude-(3|2|instant)\b.*", ANTHROPIC),
-    ("anthropic", r"api\.anthropic\.com", r".*", replace(ANTHROPIC, tool_references=True, json_schema=True)),
+    (
+        "anthropic",
+        r"api\.anthropic\.com",
+        r".*",
+        replace(ANTHROPIC, tool_references=True, json_schema=True, web_search=ANTHROPIC_SEARCH),
+    ),
     (
         "openai",
         OPENAI_HOSTS,
@@ -74,9 +81,9 @@ ROWS: tuple[tuple[str, str, str, Quirks], ...] = (
         "openai-responses",
         OPENAI_HOSTS,
         REASONING_MODELS,
-        replace(RESPONSES, encrypted_reasoning=True, json_schema=True),
+        replace(RESPONSES, encrypted_reasoning=True, json_schema=True, web_search=OPENAI_SEARCH),
     ),
-    ("openai-responses", OPENAI_HOSTS, r".*", replace(RESPONSES, json_schema=True)),
+    ("openai-responses", OPENAI_HOSTS, r".*", replace(RESPONSES, json_schema=True, web_search=OPENAI_SEARCH)),
     ("openai-responses", r".*", REASONING_MODELS, replace(RESPONSES, encrypted_reasoning=True)),
 )
 PLAIN = {"anthropic": ANTHROPIC, "openai": CHAT, "openai-responses": RESPONSES}

@@ -12,10 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self
 
+from handrail.agents.spec import AgentSpec
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.conversation.messages import Message
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta
 from handrail.errors import HandrailError
+from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run import Run
@@ -23,6 +25,7 @@ from handrail.providers.choose import ModelOptions
 from handrail.session.answer import Answer, Structured, answer_of
 from handrail.session.arguments import (
     Prompt,
+    check_agents,
     check_builtin_tools,
     check_folder,
     check_hooks,
@@ -41,12 +44,17 @@ from handrail.session.models import Streaming, model_by_object
 from handrail.session.session import Session
 from handrail.session.spec import PromptOptions, SessionHost, SessionSpec, ToolOptions
 from handrail.session.tools import deferral_of
+from handrail.tools.delegation import AgentReport
 from handrail.tools.pool import AnyTool, Deferral, Pool
 
 if TYPE_CHECKING:
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.hooks.runner import Hooks
     from handrail.hooks.specs import Function, HookCallback
+    from handrail.session import agent_team
+    from handrail.session.agent_state import OnNews
+else:
+    agent_team = lazy("handrail.session.agent_team")
 
 SYSTEM_PROMPT = (
     "You are an agent that works for a person on their machine. Use the tools you were given; "
@@ -72,7 +80,7 @@ class Agent(Generic[Structured]):
     a run.
 
     `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: True keeps the conversation, an
-    id resumes the session of that id or begins it. `compact=False` never summarises a long conversation.
+    id resumes the session of that id or begins it. `agents`: kinds of sub-agents, beside the built-in ones.
     `state_dir`: where handrail keeps the audit log, big results and sessions; without it and without `session` there is
     no audit log, and big results go with the agent. `env`: the variables that count instead of the environment.
 
@@ -102,7 +110,7 @@ class Agent(Generic[Structured]):
         hooks: "Mapping[str, Function | HookCallback | Sequence[Function | HookCallback]] | Hooks | None" = None,
         output: "type[Structured] | Json | None" = None,
         limits: Limits = NO_LIMITS,
-        compact: bool = True,
+        agents: Iterable[AgentSpec] = (),
         session: bool | str | None = None,
         state_dir: Path | str | None = None,
         env: Mapping[str, str] | None = None,
@@ -122,11 +130,12 @@ class Agent(Generic[Structured]):
                 check_builtin_tools(builtin_tools),
                 deferral_of(environment, SELDOM_DEFERRED),
                 check_servers(mcp_servers),
+                agents=check_agents(agents),
             ),
             flags=settings_flags(settings, mode, allow, ask, deny),
             transcript=transcript_options(session),
             output=check_output(output),
-            auto_compact=compact if not settings or not compact else None,
+            auto_compact=None if settings else True,
             keep_files=bool(session) or bool(environment.get("HANDRAIL_STATE_DIR")),
         )
         host = SessionHost(can_use_tool=can_use_tool, hooks=check_hooks(hooks or {}), model=own_model)
@@ -260,6 +269,35 @@ class Agent(Generic[Structured]):
     def refresh_tools(self) -> tuple[str, ...]:
         """Have every tool asked again whether it is enabled; the names of all tools of the next request."""
         return self._conversation.state.refresh_tools()
+
+    # Sub-agents
+
+    async def delegate(
+        self,
+        prompt: str,
+        agent: str = "general-purpose",
+        *,
+        model: str = "",
+        isolation: str = "",
+        name: str = "",
+        on_event: "OnNews | None" = None,
+    ) -> AgentReport:
+        """
+        Let a sub-agent work on a task to its end; its `text` is what it found, its `problem` why it ended early.
+
+        It works under the rules of this agent, with a conversation of its own, and is on the same bill. `on_event` is
+        called with each of its events, as AgentNews with the agent's id. Several may work at the same time.
+
+        Raises:
+            HandrailError: it could not begin: there is no such kind, or a rule or hook refused it.
+        """
+        values = {"description": prompt[:60], "prompt": prompt, "subagent_type": agent, "run_in_background": False}
+        more = {"model": model, "isolation": isolation, "name": name}
+        return await agent_team.delegate_task(self._session, {**values, **more}, on_event)
+
+    def team(self, name: str, *, wait_seconds: float = 60.0) -> "agent_team.AgentTeam":
+        """A team that works in the background: `async with agent.team("docs") as team: await team.start(...)`."""
+        return agent_team.AgentTeam(self._session, name, wait_seconds)
 
     # Without async
 

@@ -1,31 +1,45 @@
 """The worktree of a sub-agent: made before it begins, ended after it. Loaded with the first agent that works apart."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
-from handrail.agents.worktrees import Worktree, add_worktree, end_worktree
+from handrail.agents.worktrees import Worktree, end_worktree
 from handrail.builtin.services import ToolServices
+from handrail.hooks.runner import Hooks
+from handrail.permissions.policy import Policy
 from handrail.session.agent_records import AgentRecord
+from handrail.session.worktrees import BY_HOOK, is_folder, make_worktree
+from handrail.tools.context import RunContext
 
 
-async def worktree_for(entry: AgentRecord, folder: Path, services: ToolServices) -> Worktree:
+async def worktree_for(entry: AgentRecord, folder: Path, services: ToolServices, hooks: Hooks) -> Worktree:
     """The worktree that the agent had, or a new one from the HEAD of a folder; ToolError if it cannot be had."""
-    return await asyncio.to_thread(_worktree_for, entry, folder, services)
-
-
-def _worktree_for(entry: AgentRecord, folder: Path, services: ToolServices) -> Worktree:
     if entry.worktree:
         before = Worktree.from_json(entry.worktree)
-        if Path(before.path).is_dir():
+        if is_folder(before.path):
             return before
         folder = Path(before.repository)
-    project = Path(services.working_dirs()[0])
-    return add_worktree(folder, project, entry.id, services.state, services.env, is_hidden=services.hidden)
+    return await make_worktree(entry.id, RunContext(folder), services, hooks)
+
+
+def policy_for(place: Worktree) -> Callable[[Policy], Policy]:
+    """Rules of the repository hold in a worktree; one that a hook made elsewhere is a working folder."""
+
+    def change(now: Policy) -> Policy:
+        if place.branch == BY_HOOK:
+            now = now.with_directories((*now.working_dirs, place.path))
+        return now.with_worktree(place.repository, place.path)
+
+    return change
 
 
 async def leave_worktree(entry: AgentRecord, services: ToolServices) -> tuple[str, ...]:
     """What the caller has to know of the worktree of an agent that has ended."""
-    note = await asyncio.to_thread(end_worktree, Worktree.from_json(entry.worktree), services.env)
+    worktree = Worktree.from_json(entry.worktree)
+    if worktree.branch == BY_HOOK:
+        return (f"[It worked in the folder {worktree.path}, which a WorktreeCreate hook made and which is kept.]",)
+    note = await asyncio.to_thread(end_worktree, worktree, services.env)
     return (note,) if note else ()
 
 

@@ -2,12 +2,13 @@
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import get_args
 
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
-from handrail.tools.delegation import AgentStatus
+from handrail.tools.delegation import AgentStatus, AgentTask
 
 VERSION = 1
 
@@ -28,6 +29,7 @@ class AgentRecord:
     cwd: str = ""
     worktree: str = ""
     """The JSON of the worktree that it works in; empty = it shares the caller's folder."""
+    team: str = ""
 
 
 FIELDS = tuple(AgentRecord.__annotations__)
@@ -64,6 +66,20 @@ class AgentRecords:
         status = "killed" if entry.status == "running" or entry.status not in get_args(AgentStatus) else entry.status
         return AgentRecord(**{**{name: getattr(entry, name) for name in FIELDS}, "status": status})
 
-    def known(self) -> tuple[str, ...]:
+    def all_ids(self) -> tuple[str, ...]:
         """The ids of all sub-agents that were kept."""
         return () if self.folder is None else tuple(sorted(path.stem for path in self.folder.glob("agent-*.json")))
+
+
+def resume_problem(task: AgentTask, kept: AgentRecord | None, known: Collection[str], kinds: Collection[str]) -> str:
+    """Why the agent that a task names cannot go on; empty if it can. `known` are the ids of those at hand."""
+    wanted = task.resume
+    if kept is None:
+        return f"There is no sub-agent {wanted!r} to go on. There are: {', '.join(known) or 'none'}."
+    if kept.status == "running":
+        return f"The sub-agent {wanted!r} is still at work. Wait for its end."
+    if kept.kind not in kinds:
+        return f"The sub-agent {wanted!r} is a {kept.kind!r}, which there is no more. Start another one."
+    if kept.kind != task.kind:  # rules and hooks judge the kind that the call names
+        return f"The sub-agent {wanted!r} is a {kept.kind!r}. To let it go on, say subagent_type {kept.kind!r}."
+    return ""

@@ -1,7 +1,8 @@
 """One prompt of a sub-agent to its report, within its limits."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TypeAlias, get_args
 
 from handrail.conversation.blocks import Text
@@ -19,6 +20,30 @@ from handrail.tools.events import CallQueued
 
 Emit: TypeAlias = Callable[[object], None]
 Spend: TypeAlias = Callable[[str, Usage], None]
+MoreWork: TypeAlias = Callable[[], Awaitable[str]]
+"""Asked when an agent is done: what it has to look at before it may end; empty = nothing."""
+
+
+async def run_prompts(
+    conversation: Conversation, prompt: str, emit: Emit, spend: Spend, more: MoreWork | None = None
+) -> AgentReport:
+    """Work on the prompt, and on what comes meanwhile; the report is the last one, with what all of it took."""
+    report = await run_prompt(conversation, prompt, emit, spend)
+    while more is not None and report.status == "completed" and (words := await more()):
+        before, report = report, await run_prompt(conversation, words, emit, spend)
+        report = _add_reports(before, report)
+    return report
+
+
+def _add_reports(before: AgentReport, last: AgentReport) -> AgentReport:
+    return replace(
+        last,
+        calls=before.calls + last.calls,
+        tokens=before.tokens + last.tokens,
+        seconds=before.seconds + last.seconds,
+        usage={name: number + last.usage.get(name, 0) for name, number in before.usage.items()},
+        dollars=None if before.dollars is None or last.dollars is None else before.dollars + last.dollars,
+    )
 
 
 async def run_prompt(conversation: Conversation, prompt: str, emit: Emit, spend: Spend) -> AgentReport:

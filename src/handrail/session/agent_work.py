@@ -44,5 +44,5 @@ class AgentWork:
 
 def add_task(services: ToolServices, entry: AgentRecord, call: str, prompt: str, work: AgentWork) -> BackgroundTask:
     """List the agent among the background tasks of its session."""
-    request = TaskRequest(AGENT, prompt, entry.description, entry.parent, call, entry.kind)
+    request = TaskRequest(AGENT, prompt, entry.description, entry.parent, call, entry.kind, entry.name, entry.team)
     return tasks_of(services).add(entry.id, entry.cwd, request, work)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 from handrail.errors import RunError
+from handrail.lazy import lazy
 from handrail.loop.events import Denial, RunEnded
 from handrail.loop.state import WHAT_HAPPENED, Move
 from handrail.loop.usage import ModelUsage
@@ -12,10 +13,13 @@ from handrail.loop.usage import ModelUsage
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from handrail.loop import notebook
+
     Structured = TypeVar("Structured", default=Any)
 else:
     from typing import TypeVar
 
+    notebook = lazy("handrail.loop.notebook")
     Structured = TypeVar("Structured")
 
 
@@ -38,6 +42,9 @@ class Answer(Generic[Structured]):
     def denials(self) -> tuple[Denial, ...]:
         """The calls that were refused, each with the reason."""
         return self.ended.denials
+
+    def _repr_html_(self) -> str:
+        return notebook.ended_html(self.ended)
 
 
 def answer_of(ended: RunEnded) -> Answer[Any]:

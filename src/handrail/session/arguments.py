@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from handrail.agents.definitions import parse_json
+from handrail.agents.spec import AgentSpec
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, UserBlock
 from handrail.conversation.messages import UserMessage
@@ -70,6 +72,21 @@ def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
             raise ToolDefinitionError(f"There are two tools called {tool.name!r}. Give yours another name.")
         taken.add(tool.name)
     return given
+
+
+def check_agents(agents: Iterable[AgentSpec]) -> dict[str, Any]:
+    """The kinds of sub-agents that the caller describes, by name."""
+    if not isinstance(agents, Iterable):
+        raise HandrailError(f"agents is {agents!r}. Give a list of AgentSpec.")
+    found: dict[str, Any] = {}
+    for each in agents:
+        check_type("agents", each, AgentSpec, 'a list of AgentSpec(name="...", description="...", prompt="...")')
+        if isinstance(problem := parse_json(each.name, each.as_json(), "agents"), str):
+            raise HandrailError(problem)
+        if each.name in found:
+            raise HandrailError(f"agents has two called {each.name!r}. Give one of them another name.")
+        found[each.name] = each.as_json()
+    return found
 
 
 def check_builtin_tools(wanted: bool | Iterable[str]) -> tuple[str, ...] | None:

@@ -2,22 +2,25 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json, Text
-from handrail.conversation.messages import Attachment, UserMessage
+from handrail.conversation.messages import Attachment, Message, UserMessage
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.builtin.support import background_tasks
+    from handrail.session import agent_mail
 else:
+    agent_mail = lazy("handrail.session.agent_mail")
     background_tasks = lazy("handrail.builtin.support.background_tasks")
 
 TASKS = "handrail.builtin.support.background_tasks"
+MAIL = "handrail.session.agent_mail"
 REPL = "handrail.builtin.repl.interpreter"
 FOREVER = 1e8
 KINDS = {"local_bash": "shell", "local_agent": "subagent"}
@@ -26,36 +29,60 @@ MAX_SHOWN = 1_000
 
 
 def task_attachments(
-    services: Callable[[], ToolServices], is_heard_by: Callable[[str], bool], *, resumed: bool = False
+    services: Callable[[], ToolServices],
+    is_heard_by: Callable[[str], bool],
+    history: Sequence[Message],
+    *,
+    resumed: bool = False,
 ) -> Iterable[Attachment]:
     """What background tasks have to tell an agent that hears of some owners; `resumed`: also those of before."""
     tasks = _loaded_module(TASKS)
     if tasks is None and resumed and (services().state / "tasks").is_dir():
         tasks = background_tasks
-    return tasks.tasks_of(services()).attachments(is_heard_by) if tasks else ()
+    return tasks.tasks_of(services()).attachments(is_heard_by, history) if tasks else ()
+
+
+def mail_attachments(
+    services: Callable[[], ToolServices], agent: str, history: Sequence[Message], *, resumed: bool = False
+) -> Iterable[Attachment]:
+    """What other agents have written to an agent; `resumed`: also before."""
+    mail = _loaded_module(MAIL)
+    if mail is None and resumed and (services().state / "mail").is_dir():
+        mail = agent_mail
+    return mail.mail_of(services()).attachments(agent, history) if mail else ()
 
 
 async def next_notification(
-    services: Callable[[], ToolServices], is_heard_by: Callable[[str], bool], *, kinds: Collection[str] = ()
+    services: Callable[[], ToolServices],
+    is_heard_by: Callable[[str], bool],
+    history: Sequence[Message],
+    *,
+    kinds: Collection[str] = (),
 ) -> UserMessage | None:
     """
-    A message that says which background task has ended, as soon as one has; None if none of these kinds runs.
+    A message that says which background task has ended, or what an agent has written, as soon as there is something.
 
-    Without `kinds` all are waited for.
+    None if no task of these kinds runs (without `kinds`, of any) and nothing was written. What a message tells is
+    recorded as told when the history holds it; it is handed out once.
     """
-    if (tasks := _loaded_module(TASKS)) is None:
-        return None
-    known = tasks.tasks_of(services())
     while True:
-        mine = [task for task in known.all() if is_heard_by(task.owner)]
-        wanted = [task for task in mine if not kinds or task.kind in kinds]
-        if any(task.status != "running" and not task.told for task in wanted):
-            text = "\n".join(block.text for each in known.attachments(is_heard_by) for block in each.content)
-            return UserMessage((Text(f"<task-notification>\n{text}\n</task-notification>"),))
+        tasks, mail = _loaded_module(TASKS), _loaded_module(MAIL)
+        if tasks is None and mail is None:
+            return None
+        known = [each for each in tasks.tasks_of(services()).all() if is_heard_by(each.owner)] if tasks else []
+        wanted = [task for task in known if not kinds or task.kind in kinds]
+        letters = mail.mail_of(services()).take_new(history) if mail else ()
+        lines = [line for task in wanted for line in task.announce(history)]
+        if letters or lines:
+            lines += [line for task in known for line in task.announce(history)]
+            told = "\n".join(("<task-notification>", *lines, "</task-notification>"))
+            return UserMessage((*([Text(told)] if lines else []), *map(Text, letters)))
         running = [task for task in wanted if task.status == "running"]
         if not running:
             return None
         waiting = [asyncio.ensure_future(task.wait(FOREVER)) for task in running]
+        if mail:
+            waiting.append(asyncio.ensure_future(mail.mail_of(services()).wait_for_lead()))
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -70,6 +97,8 @@ async def end_tasks(services: Callable[[], ToolServices]) -> None:
         await repl.close_interpreter(services())
     if tasks := _loaded_module(TASKS):
         await tasks.close_tasks(services())
+    if mail := _loaded_module(MAIL):
+        mail.close_mail(services())
 
 
 @record
@@ -89,7 +118,8 @@ class TaskFacts:
 def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]:
     """Tasks of this run whose end the model does not know yet."""
     tasks = _loaded_module(TASKS)
-    return tuple(_facts(task) for task in tasks.tasks_of(services()).all() if not task.told) if tasks else ()
+    known = tasks.tasks_of(services()).all() if tasks else ()
+    return tuple(_facts(task) for task in known if not task.told and not task.is_announced)
 
 
 async def stop_task(services: Callable[[], ToolServices], task_id: str) -> None:

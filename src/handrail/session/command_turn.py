@@ -84,6 +84,9 @@ def project_of(command: CommandFile, places: SettingsPlaces) -> str:
 def turn_variables(command: CommandFile, places: SettingsPlaces, session_id: str, effort: str | None) -> dict[str, str]:
     """What a command's text may name as `${CLAUDE_...}` or `${HANDRAIL_...}`."""
     values = {"PROJECT_DIR": project_of(command, places), "SESSION_ID": session_id, "EFFORT": effort or ""}
+    if command.root:
+        data = places.state / "plugins" / "data" / command.name.partition(":")[0]
+        values |= {"PLUGIN_ROOT": command.root, "PLUGIN_DATA": str(data)}
     return {f"{maker}_{name}": value for maker in ("CLAUDE", "HANDRAIL") for name, value in values.items()}
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from handrail.config.places import SettingsPlaces
 from handrail.files.search_path import program_folders
+from handrail.http.addresses import AddressClass, address_class
 from handrail.permissions.deny_paths import denied_patterns
 from handrail.permissions.policy import Policy
 from handrail.permissions.protected_names import Reach, names_of
-from handrail.permissions.web import AddressClass, address_class
 from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import SandboxSettings, read_settings

@@ -43,6 +43,21 @@ class SessionContext:
         self._places = found if "user" in sources else replace(found, user=())
         self._switches = Switches(excludes=tuple(excludes), project="project" in sources, local="local" in sources)
         self._memory = Memory()
+        self._env, self._has_user = env, "user" in sources
+        self._new: tuple[MemoryFile, ...] = ()
+
+    def move(self, cwd: Path) -> None:
+        """The work goes on in another folder: its memory files hold; those that say something new are told."""
+        self._cwd = cwd
+        found = places(cwd, self._env)
+        self._places = found if self._has_user else replace(found, user=())
+        if not self._memory.files and not self._memory.seen:  # the conversation has not begun
+            self._probe.close()
+            self._probe = GitProbe(cwd, self._env, asks=False)
+            return
+        known = {file.text for file in self._memory.files}
+        self._memory = read_memory(self._places, self._switches)
+        self._new = tuple(file for file in self._memory.files if file.text not in known)
 
     def first_attachments(self, run: RunContext) -> Iterable[Attachment]:
         """The facts and memory files that a conversation begins with."""
@@ -60,8 +75,9 @@ class SessionContext:
         for outcome in outcomes:
             for path in () if outcome.result.is_error else outcome.access.files:
                 self._memory = read_memory_near(self._cwd / path, self._places, self._memory, self._switches)
-        self._announce(self._memory.files[shown:], "nested_traversal", run)
-        if near := memory_attachment(self._memory.files[shown:]):
+        found, self._new = (*self._new, *self._memory.files[shown:]), ()
+        self._announce(found, "nested_traversal", run)
+        if near := memory_attachment(found):
             yield near
         if (git := self._probe.late_facts()) is not None:
             yield git_attachment(git)

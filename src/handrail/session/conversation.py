@@ -96,7 +96,7 @@ class Conversation:
             raise HandrailError(f"{STILL_RUNNING} Summarise the conversation after it.")
         if self.config.compact is None:
             raise HandrailError(
-                "This conversation cannot be summarised: it was opened with compact=False. Open it with compact=True."
+                "This conversation cannot be summarised: it was opened without a way to make summaries."
             )
         return self._begin(Run(self.config, self.state, UserMessage((Text(instructions),)), instructions=instructions))
 
@@ -111,7 +111,8 @@ class Conversation:
         state = self.state
         await state.wait_until_idle()
         await self.tell_end("clear")
-        state.start_source, state.announced_tools, state.view = "clear", frozenset(), None
+        state.start_source, state.view = "clear", None
+        state.announced_tools = state.announced_servers = frozenset()
         state.definitions.clear()
         state.context = replace(state.context, files=FileMemory(), history=())
         state.replace_history(())

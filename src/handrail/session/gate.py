@@ -1,6 +1,6 @@
 """The gate of a session: the policy of its settings, who is asked, and the audit log. Loaded with the first call."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from os.path import realpath
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from handrail.dispatch.approval.sdk import CallbackHandler, CanUseTool
 from handrail.session.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
 
+WAITS = {"60s": 60.0, "5m": 300.0, "10m": 600.0}
+"""The values of `askUserQuestionTimeout`, in seconds."""
+
 
 def open_gate(
     settings: SessionSettings,
@@ -28,20 +31,29 @@ def open_gate(
     plan_file: Path | None = None,
     session_id: str = "",
     keep_audit: bool = True,
+    with_live: Callable[[Handler | None], Handler] | None = None,
 ) -> PolicyGate:
-    """A gate that decides by the settings at each call; `readable` are the folders of the session's own files."""
+    """
+    A gate that decides by the settings at each call; `readable` are the folders of the session's own files.
+
+    `with_live` makes the handler that also asks on a page.
+    """
     policy, loaded = settings.in_force(), settings.loaded
     policy.apply(lambda now: now.with_kept(map(realpath, readable)))
-    can_ask = handler is not None or can_use_tool is not None
+    asked = handler if can_use_tool is None else CallbackHandler(can_use_tool)
+    if with_live is not None:
+        asked = with_live(asked)
+    can_ask = asked is not None
     plan = realpath(plan_file) if plan_file else ""
     policy.apply(lambda now: now.with_plan_file(plan, can_ask=can_ask))
     return PolicyGate(
         policy,
-        handler if can_use_tool is None else CallbackHandler(can_use_tool),
+        asked,
         hooks=hooks,
         classifier=classifier,
         conditions=conditions_left_to_tools,
         agent_patience=agent_settings(loaded.settings).question_seconds,
+        question_patience=WAITS.get(loaded.settings.get("askUserQuestionTimeout")),
         audit=Audit(state_folder(loaded.env) / "audit", redactor, session=session_id) if keep_audit else None,
         # where flags can allow nothing, no refusal names one
         finds_remedies=settings.flags.flags_widen and not loaded.managed_rules_only and not loaded.settings.doubtful,

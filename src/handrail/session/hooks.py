@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from handrail.conversation.blocks import Json
 from handrail.hooks.environment import HookEnvironment
@@ -35,7 +35,7 @@ RESTLESS = "The {} settings change each time that hooks are asked about them. Th
 SETS_VARIABLES = ("SessionStart", "CwdChanged")
 
 # Of several hooks that rewrite one input the last counts: nearer files come after farther ones, the policy last of all.
-ORDER = ("user", "plugin", "project", "local", "skill", "flag", "session", "callback", "policy")
+ORDER = ("user", "plugin", "project", "local", "skill", "agent", "flag", "session", "callback", "policy")
 
 
 @record
@@ -174,3 +174,11 @@ def hook_options(loaded: LoadedSettings) -> HookOptions:
         urls=None if urls is None else tuple(urls),
         variables=None if variables is None else tuple(variables),
     )
+
+
+async def object_to_task(hooks: Hooks, event: str, fields: Mapping[str, Any], run: RunContext) -> str:
+    """Why hooks do not want a task created or completed; empty if they do."""
+    if not hooks.wants(event):
+        return ""
+    answer = await hooks.fire(event, dict(fields), run)
+    return answer.block or answer.stop or ("A hook stopped it." if answer.stop is not None else "")

@@ -83,6 +83,8 @@ class ToolPins:
         self._builtin_names = builtin
         self.waiting: dict[str, tuple[tuple[PinnedTool, ...], tuple[ToolChange, ...]]] = {}
         """By server, the tools it offers now and what of them is not approved."""
+        self._asked: dict[str, tuple[ToolChange, ...]] = {}
+        """By server, what a person was asked about: no one is asked twice about the same."""
 
     @cached_property
     def _builtin(self) -> frozenset[str]:
@@ -124,9 +126,12 @@ class ToolPins:
         """Ask a person about what waits; the servers whose tools were accepted."""
         accepted = []
         for server, (_, changes) in list(self.waiting.items()):
+            if self._asked.get(server) == changes:
+                continue
+            self._asked[server] = changes
             answer = await handler.ask(_question(server, changes))
             if isinstance(answer, Allow):
-                with suppress(McpError):
+                with suppress(McpError, KeyError):  # by now it may offer others
                     self.approve(server)
                     accepted.append(server)
         return tuple(accepted)

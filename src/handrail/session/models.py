@@ -160,6 +160,11 @@ def is_taped(model: object) -> bool:
     return isinstance(model, Provider) and model.is_taped
 
 
+def searches_itself(chosen: ChosenModel) -> bool:
+    """Whether the server of a model can search the web for it."""
+    return isinstance(chosen.model, Provider) and bool(chosen.model.web_search(chosen.name))
+
+
 async def _close_nothing() -> None:
     """For models that belong to the caller."""
 

@@ -15,6 +15,7 @@ from handrail.session.session_settings import SessionSettings
 if TYPE_CHECKING:
     from handrail.extensions import output_styles
     from handrail.extensions.output_styles import OutputStyle
+    from handrail.session.plugins import SessionPlugins
 else:
     output_styles = lazy("handrail.extensions.output_styles")  # most people choose none
 
@@ -33,8 +34,9 @@ def _last_note(history: Iterable[object]) -> str:
 class StyleNotes:
     """The style that the settings of a session name, and what its conversation was told of it."""
 
-    def __init__(self, cwd: Path, settings: SessionSettings) -> None:
+    def __init__(self, cwd: Path, settings: SessionSettings, plugins: "SessionPlugins | None" = None) -> None:
         self._cwd = cwd
+        self._plugins = plugins
         self._settings = settings
         self._told = ""
 
@@ -44,18 +46,19 @@ class StyleNotes:
         name: str = self._settings.loaded.settings.get("outputStyle") or DEFAULT
         return name
 
-    def chosen(self) -> "OutputStyle | None":
+    def chosen_style(self) -> "OutputStyle | None":
         """The style in force; None = there is none, or none of that name."""
         if self.name == DEFAULT:
             return None
         env, sources = self._settings.loaded.env, self._settings.flags.instruction_sources
         policy = (ConfigFolder(folder, "policy", str(folder)) for folder in self._settings.places.policy)
-        folders = (*config_folders(self._cwd, env, sources), *policy)
+        of_plugins = self._plugins.folders() if self._plugins else ()
+        folders = (*config_folders(self._cwd, env, sources), *policy, *of_plugins)
         return output_styles.find_styles(folders).by_name.get(self.name)
 
     def problem(self) -> str:
         """Why the style of the settings has no effect; empty if it has."""
-        if self.name == DEFAULT or self.chosen() is not None:
+        if self.name == DEFAULT or self.chosen_style() is not None:
             return ""
         return (
             f"outputStyle: there is no style {self.name!r}, so answers have the default one. Upper and lower case "
@@ -66,7 +69,7 @@ class StyleNotes:
         """The reminder for a prompt, if the conversation does not have it yet."""
         if not self._told:
             self._told = _last_note(history)
-        style = self.chosen()
+        style = self.chosen_style()
         if style is None and not self._told:
             return
         text = reminder(FRAME.format(style.name, style.body) if style is not None and style.body else NO_STYLE)

@@ -16,18 +16,19 @@ from handrail.hooks.runner import Hooks
 from handrail.loop.compaction.plan import Compact
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.limits import NO_LIMITS, Limits
-from handrail.loop.run_config import RequestOptions, RunConfig, StructuredOutput
+from handrail.loop.run_config import RequestOptions, RunConfig, RunObserver, StructuredOutput
 from handrail.records import record
-from handrail.session.background import running_tasks, task_attachments
+from handrail.session.background import mail_attachments, running_tasks, task_attachments
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
+from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.models import ChosenModel, SessionModel
 from handrail.session.output_style import StyleNotes
 from handrail.session.plan_mode import PlanReminder
 from handrail.session.session_settings import SessionSettings
 from handrail.session.skill_notes import SessionSkills, SkillNotes, lost_attachments
-from handrail.session.tools import SKILL_TOOL, make_catalog
-from handrail.tools.context import AgentIdentity, RunContext, RunOptions
+from handrail.session.tools import LSP_TOOL, SKILL_TOOL, make_catalog
+from handrail.tools.context import AgentIdentity, RunContext, RunOptions, StateStore
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool, Deferral, DenyFilter, deny_nothing
 from handrail.transcripts.store import OpenTranscript
@@ -48,8 +49,12 @@ class SharedParts:
     custom_tools: tuple[AnyTool, ...]
     skills: SessionSkills | None = None
     style: StyleNotes | None = None
+    language_servers: SessionLanguageServers | None = None
     can_defer: bool = True
     can_ask: bool = False
+    observer: RunObserver | None = None
+    state: StateStore = field(default_factory=StateStore)
+    """The state of the session's tools."""
     at_work: set[str] = field(default_factory=set)
     """The ids of the sub-agents that work now."""
 
@@ -94,7 +99,11 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         interactive=spec.options.interactive,
         can_ask=can_ask,
         mcp=spec.mcp_tools,
-        has_skills=parts.skills.has_any if parts.skills else bool,
+        offers={
+            SKILL_TOOL: parts.skills.has_any if parts.skills else bool,
+            LSP_TOOL: parts.language_servers.is_available if parts.language_servers else bool,
+        },
+        expects_servers=bool(spec.options.mcp_servers()),
     )
     notes = (
         SkillNotes(parts.skills, lambda: catalog.refresh().find_listed(SKILL_TOOL) is not None)
@@ -112,6 +121,8 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
     context = RunContext(
         spec.cwd,
         files=spec.files or FileMemory(),
+        state=parts.state if identity.is_main else StateStore(parts.state.get()),
+        session_state=parts.state,
         undo=lambda: spec.services().undo,
         policy=parts.rails.snapshot,
         agent=identity,
@@ -134,12 +145,14 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         cost=spec.model.cost,
         first_attachments=spec.context.first_attachments if spec.context else lambda _run: (),
         reattach=partial(lost_attachments, spec.services),
-        attach=partial(_attachments, parts, spec, plan=plan, skills=notes, resumed=resumed),
+        attach=partial(_attachments, parts, spec, state, plan=plan, skills=notes, resumed=resumed),
+        after_calls=parts.language_servers.after_calls if parts.language_servers else None,
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
         hooks=parts.hooks,
         can_defer=parts.can_defer,
         background_tasks=partial(running_tasks, spec.services),
+        observer=parts.observer,
         structured=spec.structured,
     )
     return Conversation(config, state, parts.hooks)
@@ -148,6 +161,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
 def _attachments(
     parts: SharedParts,
     spec: ConversationSpec,
+    state: ConversationState,
     outcomes: Sequence[Outcome],
     run: RunContext,
     *,
@@ -163,7 +177,9 @@ def _attachments(
         yield from parts.style.attachments(run.history)
     if skills is not None:
         yield from skills.attachments(outcomes, run)
-    yield from task_attachments(spec.services, partial(hears_of, parts, spec.identity.id), resumed=resumed)
+    agent, history = spec.identity.id, state.history.messages
+    yield from task_attachments(spec.services, partial(hears_of, parts, agent), history, resumed=resumed)
+    yield from mail_attachments(spec.services, agent, history, resumed=resumed)
 
 
 def hears_of(parts: SharedParts, agent: str, owner: str) -> bool:

@@ -2,7 +2,7 @@
 
 import hashlib
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from handrail.hooks.runner import Hooks
 from handrail.mcp.eras import EraMemory
 from handrail.mcp.host import ClientHost
 from handrail.mcp.open_peer import ServerParts
+from handrail.mcp.tools import RESULT_CHARS
 from handrail.processes.sandbox_contract import Sandbox
 from handrail.records import record
 from handrail.session.elicitation import Elicitor
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionHost
+from handrail.session.tools import CHARS_PER_TOKEN
 from handrail.tools.context import RunContext
 
 
@@ -42,7 +44,14 @@ def server_parts(host: SessionHost, settings: SessionSettings, doors: SessionDoo
         sandbox=partial(_sandbox, doors),
         eras=EraMemory(settings.places.state / "mcp-eras.json"),
         save=partial(save_file, doors.results),
+        result_chars=result_chars(settings.loaded.env),
     )
+
+
+def result_chars(env: Mapping[str, str]) -> int:
+    """The most characters of a server's result, by the variable that counts tokens."""
+    tokens = env.get("MAX_MCP_OUTPUT_TOKENS", "")
+    return int(tokens) * CHARS_PER_TOKEN if tokens.isdecimal() and int(tokens) else RESULT_CHARS
 
 
 def save_file(folder: Path, data: bytes, kind: str) -> str:

@@ -26,6 +26,21 @@ def prompt_commands(servers: Servers) -> dict[str, BuiltIn]:
     return found
 
 
+async def argument_values(servers: Servers, text: str) -> tuple[str, tuple[str, ...]]:
+    """What was begun of an argument at the end of `/mcp__server__prompt ...`, and the values its server proposes."""
+    name, space, words = text.removeprefix("/").partition(" ")
+    before, _, begun = words.rpartition(" ")
+    if not space or '"' in words or "'" in words:  # inside of quotes it is not clear what was begun
+        return begun, ()
+    for link in servers.connections():
+        for prompt in link.server.prompts if link.server else ():
+            place = len(before.split())
+            if tool_name(link.name, prompt.name) == name and place < len(prompt.arguments):
+                found = await link.complete(prompt.name, prompt.arguments[place].name, begun)
+                return begun, tuple(shlex.quote(each) for each in found)
+    return begun, ()
+
+
 async def _use(
     link: ServerConnection, prompt: RemotePrompt, session: CommandSession, words: str, _known: Listed
 ) -> str | Run:

@@ -11,7 +11,7 @@ from handrail.config.snapshot import Settings
 from handrail.lazy import lazy
 from handrail.mcp.config import VARIABLE, Authorizer, ServerConfig, expand_variables
 from handrail.session.mcp_pins import LOCK, PinFile, ToolPins
-from handrail.session.mcp_servers import Servers, refused_by
+from handrail.session.mcp_servers import Servers, denied_by, refused_by
 from handrail.session.server_parts import SessionDoors, server_parts
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionHost, SessionSpec
@@ -28,6 +28,7 @@ else:  # few servers want to know who asks
 
 DYNAMIC = "dynamic"
 """The scope of servers that a program or --mcp-config names."""
+PLUGIN = "plugin"
 
 
 def open_servers(
@@ -38,8 +39,9 @@ def open_servers(
     *,
     given: Mapping[str, Any],
     others: Mapping[str, Any],
+    of_plugins: Mapping[str, Any] | None = None,
 ) -> Servers:
-    """The servers of a session, not connected yet: those that were `given`, then the `others` of its files."""
+    """The servers of a session, not connected yet: those `given`, the `others` of its files, and those of plugins."""
     loaded = settings.loaded
     pins = ToolPins(partial(lock_file, loaded.settings, settings.places.state, str(spec.cwd), given), builtin_names)
     parts = replace(
@@ -47,12 +49,14 @@ def open_servers(
         authorizer_for=authorizers(loaded.env, settings.places.state),
         accept=pins.accept,
     )
-    servers = Servers(loaded.env, spec.cwd, host.mcp_transport, refused_by(settings), parts)
+    refuses, denies = refused_by(settings), denied_by(settings)
+    servers = Servers(loaded.env, spec.cwd, host.mcp_transport, refuses, parts, denies=denies)
     for scope, entries in ((DYNAMIC, given), *by_scope(loaded.settings, others).items()):
         used = {name: entry for name, entry in entries.items() if scope == DYNAMIC or name not in given}
         for note in entry_notes(used, loaded.env):
             host.on_warning(note)
         servers.add(used, scope)
+    servers.add(of_plugins or {}, PLUGIN)
     servers.confirm = partial(confirm_tools, servers, pins, host)
     return servers
 
@@ -75,6 +79,8 @@ def by_scope(settings: Settings, servers: Mapping[str, Any]) -> dict[str, dict[s
 
 def lock_file(settings: Settings, state: Path, cwd: str, given: Mapping[str, Any], server: str) -> Path | None:
     """The lock that the tools of a server are pinned in; None if they are not pinned."""
+    if server.startswith("plugin:"):
+        return state / LOCK
     written = None if server in given else settings.find_server(server)
     if written is not None and written.scope != "project":
         return state / LOCK

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from handrail.builtin.services import ToolServices, usual_quota
-from handrail.config.execution import features_of
+from handrail.config.execution import features_of, most_searches, web_options
 from handrail.files.leftovers import remove_leftovers
 from handrail.files.undo import Undo
 from handrail.session.sandbox import SessionSandbox
@@ -47,6 +47,9 @@ def tool_services(settings: SessionSettings, session_id: str = "", state: Path |
         sandbox=SessionSandbox(settings, services.state),
         background="background" in features_of(settings.loaded.settings, settings.loaded.env),
         output_quota=partial(_output_quota, settings),
+        readable_services=partial(_readable_services, settings),
+        web=web_options(settings.loaded.settings),
+        max_searches=most_searches(settings.loaded.settings, settings.loaded.env),
     )
 
 
@@ -60,3 +63,11 @@ def _output_quota(settings: SessionSettings) -> int:
     """How many bytes of output a command may write now."""
     quota: int | None = settings.loaded.settings.get("commandOutputQuota")
     return usual_quota() if quota is None else quota
+
+
+def _readable_services(settings: SessionSettings) -> tuple[str, ...]:
+    """The services that commands may ask now. Files of a project do not count: the sign-in is the user's."""
+    loaded = settings.loaded.settings
+    sources = {"policy"} if loaded.get_managed("allowManagedPermissionRulesOnly") else {"policy", "flag", "user"}
+    layers = [layer for layer in loaded.layers if layer.source in sources]
+    return tuple(name for layer in layers for name in layer.values.get("permissions", {}).get("readableServices", ()))

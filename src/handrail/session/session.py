@@ -1,7 +1,8 @@
 """A session: everything that was opened for one conversation in a folder, and what front ends do with it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,30 +21,41 @@ from handrail.session.background import AGENTS, end_tasks, next_notification, st
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
+from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
 from handrail.session.output_style import StyleNotes
 from handrail.session.parts import hears_of
 from handrail.session.retention import tidy
+from handrail.session.schedules import SessionSchedules
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session_settings import SessionSettings
 from handrail.session.skill_notes import SessionSkills
 from handrail.session.spec import SessionSpec
-from handrail.session.state_folder import undo_folder
+from handrail.session.state_folder import state_folder, undo_folder
 from handrail.session.usage import SessionUsage
 from handrail.session.warm_up import WarmUp
+from handrail.tools.abort import AbortSignal
+from handrail.tools.pool import SEARCH_TOOL
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.files import restore
-    from handrail.session import mcp_servers, server_prompts, slash_commands, subagents
+    from handrail.session import agent_equipment, live_questions, mcp_servers, server_prompts, slash_commands, subagents
+    from handrail.session import worktrees as session_worktrees
+    from handrail.telemetry.observer import SessionTelemetry
 else:
     mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
     server_prompts = lazy("handrail.session.server_prompts")
     slash_commands = lazy("handrail.session.slash_commands")
 
+WORKTREES = "handrail.session.worktrees"
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+
+
+def _no_listener() -> None:
+    """No one wants to know."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # each comparison and text would be compiled at start
@@ -67,18 +79,35 @@ class Session:
     skills: SessionSkills
     style: StyleNotes
     servers: "mcp_servers.Servers | None"
+    language_servers: SessionLanguageServers
+    schedules: SessionSchedules
     conversation: Conversation
     auto_compact: bool
     on_warning: Callable[[str], None]
     scratch: ScratchFolder | None = None
     """Where its files lie if it keeps none."""
+    worktrees: "Callable[[], session_worktrees.SessionWorktrees] | None" = None
+    """What moves it into a worktree and back."""
+    equipment: "agent_equipment.AgentEquipment | None" = None
+    """What the agent that leads wants to have ready, until the first prompt has it."""
+    live: "live_questions.LiveQuestions | None" = None
+    """Its questions, for pages that show them."""
+    telemetry: "SessionTelemetry | None" = None
+    """What sends spans and metrics of it."""
+    on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list, init=False)
+    """What ends with the session, the last first."""
     _connected: bool = field(default=False, init=False)
+    _has_moved: bool = field(default=False, init=False)
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
+        self.on_server_tools: Callable[[], None] = _no_listener
+        """Called when the servers may offer other tools than before."""
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
-        self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
+        self.schedules.on_warning, self.schedules.on_missed = self.on_warning, self._note_missed
+        if self.servers is not None or self.equipment is not None or self._wants_worktree:
+            self.conversation.config = replace(self.conversation.config, prepare=self._prepare)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)
             self.servers.on_update = self._note_update
@@ -141,27 +170,81 @@ class Session:
         if not self.conversation.running:
             await self.model.close_replaced()
 
-    async def connect(self) -> None:
-        """Connect the MCP servers, once, and offer their tools. Those of a server that is slow to answer come later."""
-        if self.servers is None or self._connected:
+    @property
+    def _wants_worktree(self) -> bool:
+        """Whether it is to work in a worktree: a new one, or that of the run that it goes on with."""
+        return self.spec.worktree is not None or (
+            self.transcript is not None
+            and bool(self.transcript.messages)
+            and (state_folder(self.settings.loaded.env) / "runs" / self.id / "worktree.json").exists()
+        )
+
+    async def _enter_worktree(self) -> None:
+        assert self.worktrees is not None
+        self._has_moved, state = True, self.conversation.state
+        folder = await self.worktrees().resume(state.context)
+        if folder is None and self.spec.worktree is not None:
+            folder = Path((await self.worktrees().enter(self.spec.worktree, "", state.context)).folder)
+        if folder is not None:
+            state.context = replace(state.context, cwd=folder)
+
+    async def _prepare(self) -> None:
+        if self._wants_worktree and not self._has_moved:
+            await self._enter_worktree()
+        await self.connect()
+        equipment, self.equipment = self.equipment, None
+        if equipment is not None and not self.conversation.messages:
+            for note in await equipment.skill_notes(self.conversation, AbortSignal()):
+                self.conversation.state.mailbox.note(note)
+            for problem in equipment.problems:
+                self.on_warning(problem)
+
+    async def connect(self, *, patient: bool = False) -> None:
+        """
+        Connect the MCP servers, once, and offer their tools. Those of a server that is slow to answer come later.
+
+        If `patient`, wait for them as long as a search for tools does.
+        """
+        if self.servers is None:
             return
-        self._loop = asyncio.get_running_loop()
-        wait = mcp_servers.first_wait(self.settings.loaded.env)
-        warnings = await self.servers.connect(wait, self._offer_server_tools)
-        self._connected = True
-        self._offer_server_tools(warnings)
+        if not self._connected:
+            self._loop, loaded = asyncio.get_running_loop(), self.settings.loaded
+            catalog = self.conversation.state.catalog
+            can_search = catalog.pool.find_listed(SEARCH_TOOL) is not None
+            wait = mcp_servers.first_wait(loaded.env, loaded.settings.get("mcpWaitMs"), can_search=can_search)
+            catalog.settle = self.servers.settle
+            warnings = await self.servers.connect(wait, self._offer_late_tools)
+            self._connected = True
+            self._offer_server_tools(warnings)
+            await self._confirm_server_tools()
+        if patient:
+            await self.servers.settle()
+
+    async def _confirm_server_tools(self) -> None:
+        assert self.servers is not None
         await self.servers.confirm()
         self._offer_server_tools(())
+
+    def _offer_late_tools(self, warnings: Sequence[str]) -> None:
+        self._offer_server_tools(warnings)
+        if self._connected:
+            self._start_check(self._confirm_server_tools())
 
     def _offer_server_tools(self, warnings: Sequence[str]) -> None:
         assert self.servers is not None
         self.conversation.set_mcp_tools(self.servers.offered)
+        self.on_server_tools()
         for warning in warnings:
             self.on_warning(warning)
 
     def _note_update(self, server: str, uri: str) -> None:
         text = f"The resource {uri[:500]} of the MCP server {server} has changed since it was read."
         self.conversation.state.mailbox.note(Attachment("resource", (Text(reminder(text)),)))
+
+    def _note_missed(self, text: str) -> None:
+        """Something was due when no session was open: the person hears it now, the model with the next prompt."""
+        self.on_warning(text)
+        self.conversation.state.mailbox.note(Attachment("schedule", (Text(reminder(text)),)))
 
     def server_commands(self) -> "dict[str, slash_commands.BuiltIn]":
         """The prompts of the connected MCP servers, as slash commands."""
@@ -170,10 +253,10 @@ class Session:
     def _recheck_servers(self, _source: str) -> None:
         """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
         if self._connected:
-            self._loop.call_soon_threadsafe(self._start_check)
+            self._loop.call_soon_threadsafe(lambda: self._start_check(self._drop_refused_servers()))
 
-    def _start_check(self) -> None:
-        check = asyncio.ensure_future(self._drop_refused_servers())
+    def _start_check(self, work: Coroutine[Any, Any, None]) -> None:
+        check = asyncio.ensure_future(work)
         self._checks.add(check)
         check.add_done_callback(self._checks.discard)
 
@@ -188,10 +271,15 @@ class Session:
         """What is true of the session when a prompt of it begins."""
         servers = self.servers.status() if self.servers else ()
         return {
-            "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
+            "mcp_servers": [
+                {"name": each["name"], "status": each["status"]}
+                | ({"source": "plugin"} if each["scope"] == "plugin" else {})
+                for each in servers
+            ],
             "slash_commands": list(self.commands.by_name()) if self.spec.slash_commands else [],
             "agents": list(self.agents.definitions()),
             "skills": [name for name, each in self.skills.skills.items() if each.is_listed],
+            "plugins": [each.row for each in self.skills.plugins.plugins] if self.skills.plugins else [],
             "output_style": self.style.name,
             "permissionMode": self.mode,
             "apiKeySource": self.key_source,
@@ -239,7 +327,25 @@ class Session:
         It wakes an idle session: give it to `drive`. While a prompt runs, its requests tell of such ends themselves.
         """
         is_heard = partial(hears_of, self.agents.parts, "main")
-        return await next_notification(self.services, is_heard, kinds=AGENTS if only_agents else ())
+        kinds = AGENTS if only_agents else ()
+        return await next_notification(self.services, is_heard, self.conversation.messages, kinds=kinds)
+
+    async def next_wake(self) -> UserMessage:
+        """What wakes an idle conversation: a schedule that is due, or the end of work in the background."""
+        due, ended = (
+            asyncio.ensure_future(self.schedules.next_prompt()),
+            asyncio.ensure_future(self.next_notification()),
+        )
+        try:
+            await asyncio.wait((due, ended), return_when=asyncio.FIRST_COMPLETED)
+            if not due.done() and ended.result() is None:  # nothing runs in the background
+                await due
+        finally:
+            for each in (due, ended):
+                each.cancel()
+            await asyncio.wait((due, ended))
+        found = [each.result() for each in (due, ended) if not each.cancelled()]
+        return UserMessage(tuple(block for message in found if message for block in message.content))
 
     def rewind(self, message_id: str) -> dict[str, Any]:
         """Bring files back to before this message; HandrailError if it is unknown, or another program changed one."""
@@ -249,7 +355,14 @@ class Session:
 
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close servers, connections and the transcript."""
+        while self.on_close:
+            await self.on_close.pop()()
         await self.disconnect()
+        used = self.worktrees() if self.worktrees is not None and WORKTREES in sys.modules else None
+        if used is not None and (note := await used.aclose(self.conversation.state.context)):
+            self.on_warning(note)
+        if self.live is not None:
+            self.live.close()
         self.conversation.config.rails.close()
         if self.transcript is not None:
             self.conversation.is_closed = True
@@ -257,6 +370,8 @@ class Session:
             tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
         if self.scratch is not None:
             self.scratch.remove()
+        if self.telemetry is not None:
+            await self.telemetry.aclose()
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""
@@ -276,4 +391,5 @@ class Session:
         await self.conversation.stop()
         await self.agents.aclose()
         await self.hooks.aclose()
+        await self.language_servers.aclose()
         await end_tasks(self.services)

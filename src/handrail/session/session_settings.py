@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.config.execution import unknown_features
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import SOURCES, SettingsPlaces, places_for
-from handrail.config.snapshot import NO_SETTINGS
+from handrail.config.snapshot import NO_SETTINGS, TRUSTED
 from handrail.config.watch import SettingsWatch
 from handrail.errors import HandrailError, SettingsError
 from handrail.extensions.places import SKILL_FAMILIES, config_folders
@@ -19,7 +19,7 @@ from handrail.session.load_settings import LoadedSettings, gather_settings, load
 from handrail.tools.tool import McpInfo
 
 if TYPE_CHECKING:
-    from handrail.config import needs_trust
+    from handrail.config import needs_trust, trust
     from handrail.config.managed import PolicySource
     from handrail.dispatch.approval.live import LivePolicy
     from handrail.permissions.policy import Policy
@@ -31,6 +31,11 @@ else:
     start_check = lazy("handrail.session.start_check")
     settings_policy = lazy("handrail.session.settings_policy")
     settings_rules = lazy("handrail.session.settings_rules")
+    trust = lazy("handrail.config.trust")
+
+
+RUNNING_KEYS = ("hooks", "statusLine", "apiKeyHelper", "mcpServers", "lspServers")
+"""Settings that start programs."""
 
 
 def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
@@ -40,7 +45,7 @@ def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
         (layer.values, layer.document.file.folder if layer.source in SOURCES[:2] else places.cwd)
         for layer in loaded.settings.layers
     ]
-    if any(value.get(key) for value, _ in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
+    if any(value.get(key) for value, _ in values for key in RUNNING_KEYS):
         for value, folder in values:
             yield from needs_trust.files_named([value.get(key) for key in needs_trust.RUNS], folder)
 
@@ -166,8 +171,23 @@ class SessionSettings:
         except ValueError as error:
             raise HandrailError(str(error)) from error
         if policy.mode != mode:
-            raise HandrailError(f"The mode {mode!r} cannot be entered here; {policy.mode!r} stays.")
+            raise HandrailError(
+                f"The mode {mode!r} cannot be entered here; {policy.mode!r} stays. "
+                "Settings rule it out, or the flag that permits it was not given at the start."
+            )
         return policy.mode
+
+    def is_trusted(self) -> bool:
+        """Whether the user trusts the folder as it is, so that programs which read it may be started in it."""
+        if self.flags.wideners != "trusted":
+            return False
+        state = self.loaded.settings.trust_by_folder.get(self.places.cwd)
+        if state is not None:
+            return state == TRUSTED
+        if self.flags.trust:
+            return True
+        file = self.places.trust_file  # the folder brings nothing that needs trust, and may be trusted all the same
+        return file.exists() and trust.TrustStore(self.places.state).record_of(self.places.cwd) is not None
 
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""

@@ -7,27 +7,36 @@ file is read first, by a call of Read that is governed in the same way.
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from handrail.config.execution import features_of, result_limits
+from handrail.config.execution import result_limits, run_features, search_choice
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.file_tracking import file_to_read
 from handrail.dispatch.gate import Rails
+from handrail.lazy import lazy
 from handrail.records import record
 from handrail.session.background import end_tasks
 from handrail.session.gate import open_gate
 from handrail.session.hooks import follow_settings, open_hooks
+from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.redactor import redactor_for
 from handrail.session.services import tool_services
 from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import result_store, state_folder
-from handrail.session.tools import make_catalog
+from handrail.session.tools import LSP_TOOL, make_catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
+
+if TYPE_CHECKING:
+    from handrail.session import search
+else:
+    search = lazy("handrail.session.search")
 
 
 @record
@@ -51,9 +60,23 @@ async def call_tool(
     start_env = os.environ if env is None else env
     settings = open_settings(cwd, start_env, state_folder(start_env), flags, on_warning)
     variables = settings.loaded.env
-    services = cache(partial(tool_services, settings))
-    features = features_of(settings.loaded.settings, variables) - {"agents"}  # there is no model to run them
-    catalog = make_catalog(variables=variables, denied=settings.denies_tool, services=services, features=features)
+    language_servers = SessionLanguageServers(
+        settings,
+        lambda: services(),  # noqa: PLW0108  # it is made below
+        {},
+        on_warning,
+    )
+    choice = search_choice(settings.loaded.settings, variables, by_provider=False)
+    backend = search.open_search(choice, variables, None) if choice else None
+    services = cache(lambda: replace(tool_services(settings), language_servers=language_servers, search=backend))
+    features = run_features(settings.loaded.settings, variables, choice) - {"agents"}  # there is no model to run them
+    catalog = make_catalog(
+        variables=variables,
+        denied=settings.denies_tool,
+        services=services,
+        features=features,
+        offers={LSP_TOOL: language_servers.is_available},
+    )
     results = result_store(variables, result_limits(settings.loaded.settings, variables))
     hooks = open_hooks(settings.loaded, cwd, session_id=results.folder.name)
     follow_settings(hooks, settings, on_warning)
@@ -72,4 +95,5 @@ async def call_tool(
     finally:
         await hooks.aclose()
         rails.close()
+        await language_servers.aclose()
         await end_tasks(services)

@@ -6,6 +6,7 @@ prefix moves.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
-from handrail.extensions.places import SKILL_FAMILIES, ConfigFolder, config_folders
+from handrail.extensions.places import SKILL_FAMILIES, ConfigFolder, config_folders, repository_of
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.memory import matches
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from handrail.extensions import skill_list
     from handrail.extensions import skills as skill_files
     from handrail.extensions.commands import CommandFile
+    from handrail.session.plugins import SessionPlugins
     from handrail.session.skill_use import SkillLoader
     from handrail.tools.skills import LoadedSkill
 else:
@@ -49,6 +51,9 @@ class SessionSkills:
         self._skills: Mapping[str, CommandFile] | None = None
         self._problems: tuple[str, ...] = ()
         self._has_begun = False
+        self.plugins: SessionPlugins | None = None
+        self._nested: dict[Path, list[ConfigFolder]] = {}
+        """Folders below the working one in which a file was used, with the folders for skills in each."""
         self.make_loader: Callable[[], SkillLoader]
         """Makes what loads skills, once the session is open."""
 
@@ -86,13 +91,45 @@ class SessionSkills:
         return self._look() if self._skills is None else self._skills
 
     def _look(self) -> "Mapping[str, CommandFile]":
-        folders = skill_folders(self._cwd, self._settings)
+        folders = [*skill_folders(self._cwd, self._settings), *self._of_plugins()]
         if folders:
-            found = skill_files.find_skills(folders, skill_files.head_cache(self._settings.places.state))
+            cache = skill_files.head_cache(self._settings.places.state)
+            found = skill_files.find_skills(folders, cache, again=not self._has_begun)
             self._skills, self._problems = found.by_name, found.problems
         else:
             self._skills, self._problems = {}, ()
+        for folder, places in self._nested.items():
+            if places:
+                self._skills = self._with_nested(self._skills, folder, places)
         return self._skills
+
+    def _with_nested(
+        self, known: "Mapping[str, CommandFile]", folder: Path, places: list[ConfigFolder]
+    ) -> "dict[str, CommandFile]":
+        """The skills with those of a folder below; one whose name is taken is called by its folder too."""
+        found = skill_files.find_skills(places, skill_files.head_cache(self._settings.places.state))
+        self._problems += found.problems
+        more: dict[str, CommandFile] = {}
+        for name, skill in found.by_name.items():
+            full = f"{folder.relative_to(self._cwd)}:{name}" if name in known else name
+            more[full] = replace(skill, name=full)
+        return {**known, **more}
+
+    def note_used(self, path: Path) -> None:
+        """A file was used: skills in the folders around it, up to the working one, are found from now on."""
+        if "project" not in self._settings.flags.instruction_sources or not path.is_relative_to(self._cwd):
+            return
+        for folder in path.parents:
+            if folder == self._cwd or folder in self._nested:
+                break
+            places = [
+                ConfigFolder(place, "project", str(place.relative_to(self._cwd)), repository_of(self._cwd) or self._cwd)
+                for place in (folder / family for family in SKILL_FAMILIES)
+                if (place / "skills").is_dir()
+            ]
+            self._nested[folder] = places
+            if places:
+                self._skills = None
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -105,7 +142,10 @@ class SessionSkills:
         """Commands and skills by name; a skill goes before a command."""
         settings = self._settings
         folders = config_folders(self._cwd, settings.loaded.env, settings.flags.instruction_sources)
-        return {**command_files.find_commands(folders).by_name, **self.skills}
+        return {**command_files.find_commands((*folders, *self._of_plugins())).by_name, **self.skills}
+
+    def _of_plugins(self) -> tuple[ConfigFolder, ...]:
+        return self.plugins.folders() if self.plugins else ()
 
     def has_any(self) -> bool:
         """Whether there is a skill that the model may load."""
@@ -133,6 +173,9 @@ class SkillNotes:
         """The list of skills, if the conversation does not have it yet or it has changed."""
         if not outcomes and not self._listed:
             self._listed = last_list(run.history)
+        for outcome in outcomes:
+            for file in () if outcome.result.is_error else outcome.access.files:
+                self._skills.note_used(run.cwd / file)
         if not self._skills.skills or not self._has_tool():
             return
         if any(skill.paths for skill in self._skills.skills.values()):

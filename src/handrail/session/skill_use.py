@@ -172,7 +172,7 @@ class SkillLoader:
         if settings.get("disableAllHooks") or settings.get_managed("allowManagedHooksOnly"):
             return f"{skill.shown}: its hooks do not count, because the settings switch hooks off."
         family: Literal[".claude", ".handrail"] = ".claude" if "/.claude/" in skill.file else ".handrail"
-        self._hooks.add(HookSource(f"skill:{skill.name}", family, skill.shown, skill.folder), _filled(skill))
+        self._hooks.add(HookSource(f"skill:{skill.name}", family, skill.shown, skill.folder), _filled_hooks(skill))
         return ""
 
     async def fork(self, skill: CommandFile, words: str, signal: AbortSignal) -> PromptRefusal:
@@ -195,7 +195,7 @@ def text_of(completed: CompletedPrompt) -> str:
     return first.text if isinstance(first, Text) else ""
 
 
-def _filled(skill: CommandFile) -> Mapping[str, object]:
+def _filled_hooks(skill: CommandFile) -> Mapping[str, object]:
     """The hooks of a skill, with the folder of its file filled in."""
 
     def fill(value: object) -> object:

@@ -61,7 +61,7 @@ class CommandSession(Protocol):
 
     async def set_model(self, name: str) -> None: ...
 
-    async def connect(self) -> None: ...
+    async def connect(self, *, patient: bool = False) -> None: ...
 
     def server_commands(self) -> "dict[str, BuiltIn]": ...
 
@@ -81,10 +81,11 @@ class SlashCommands:
         """What the prompt begins: a run, or the answer of a command that needs no model."""
         conversation = self._session.conversation
         called = match_command(message)
+        servers = conversation.state.context.options.mcp_servers()
+        if called["name"].startswith(MCP) if called else any(f"@{name}:" in _text(message) for name in servers):
+            await self._session.connect(patient=True)  # its server may not be connected yet
         if called is None:
             return self._run_prompt(message)
-        if called["name"].startswith(MCP):  # its server may not be connected yet
-            await self._session.connect()
         if (
             built_in := BUILT_IN.get(called["name"]) or self._session.server_commands().get(called["name"])
         ) is not None:
@@ -160,6 +161,10 @@ def match_command(message: UserMessage) -> re.Match[str] | None:
     """The `name` and the `words` of a command at the beginning of a message, if it begins with one."""
     first = message.content[0] if message.content else None
     return CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
+
+
+def _text(message: UserMessage) -> str:
+    return "\n".join(block.text for block in message.content if isinstance(block, Text))
 
 
 def _text_events(conversation: Conversation, message: UserMessage, text: str) -> tuple[LoopEvent, ...]:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.conversation.blocks import Json
@@ -23,6 +23,7 @@ from handrail.transcripts.log import Mirror
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from handrail.agents.definitions import AgentDefinition
     from handrail.dispatch.approval.question import Handler
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.dispatch.gate import Gate
@@ -40,7 +41,9 @@ class ToolOptions:
     Which tools the model gets: `custom` ones, and the built-in ones of these names (None = all).
 
     `mcp_servers` are configurations by name; with `strict_mcp` those of settings files do not count. `agents` are
-    sub-agents as programs describe them. `deferral` None = as the environment says.
+    sub-agents as programs describe them, `lsp_servers` language servers as settings describe them. `deferral` None = as
+    environment and settings say, and where these are silent, as `defer` says ("" = those of servers always, own ones
+    when they are many).
     """
 
     custom: tuple[AnyTool, ...] = ()
@@ -49,6 +52,10 @@ class ToolOptions:
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
     strict_mcp: bool = False
     agents: Mapping[str, Any] = field(default_factory=dict)
+    lsp_servers: Mapping[str, Any] = field(default_factory=dict)
+    defer: Literal["", "auto", "on", "off"] = ""
+    plugins: tuple[Path, ...] = ()
+    """Folders of plugins that count for this session; naming one trusts it."""
 
 
 @record
@@ -63,6 +70,8 @@ class PromptOptions:
     system: str | None = None
     append: str = ""
     context: bool = True
+    first: str = ""
+    """What stands before the first prompt of a new conversation, as if the user had said it."""
 
 
 @record
@@ -81,7 +90,11 @@ class SessionSpec:
     """A JSON Schema or Pydantic model that the last answer must fit."""
     agent: str = ""
     """The agent definition that leads the conversation; empty = none."""
+    lead: "AgentDefinition | None" = None
+    """That definition, once it is found."""
     identity: AgentIdentity = AgentIdentity()
+    worktree: str | None = None
+    """The name of the git worktree to work in; empty = one is made up, None = it works in its folder."""
     slash_commands: bool = True
     auto_compact: bool | None = None
     """None = as the settings say."""
@@ -91,6 +104,8 @@ class SessionSpec:
     early_start: str = ""
     """Which calls start while an answer arrives: permitted, safe or off; empty = as the settings say."""
     interactive: bool = False
+    live: bool = False
+    """Whether its questions can also be answered on the page of `handrail view --live`."""
     debug: bool = False
     verbose: bool = False
     record: Path | None = None
@@ -126,8 +141,8 @@ class SessionHost:
     scheduling: "Scheduling | None" = None
     choose_answer: ChooseAnswer | None = None
     history: Sequence[Message] = ()
-    tells_ends: bool = False
-    """It asks for `Session.next_notification`, so that work in the background is not forgotten."""
+    stays: bool = False
+    """It stays open when a prompt is done and asks what wakes it, so that schedules start and ends are told."""
 
 
 NO_HOST = SessionHost()

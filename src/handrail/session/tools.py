@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from handrail.builtin.services import ToolServices
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 else:
     session_services = lazy("handrail.session.services")
 
-SKILL_TOOL = "Skill"
+SKILL_TOOL, LSP_TOOL = "Skill", "LSP"
+CONDITIONAL = frozenset((SKILL_TOOL, LSP_TOOL))
 DEFAULT_DEFERRAL, ALWAYS_DEFERRED = Deferral(), Deferral(mode="on")
 USUAL_WINDOW, CHARS_PER_TOKEN = 200_000, 4
 SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
@@ -37,12 +39,14 @@ def make_catalog(
     interactive: bool = False,
     can_ask: bool = False,
     mcp: tuple[AnyTool, ...] = (),
-    has_skills: Callable[[], bool] = bool,
+    offers: Mapping[str, Callable[[], bool]] = MappingProxyType({}),
+    expects_servers: bool = False,
 ) -> Catalog:
     """
     The catalog of a run, loaded when its pool is needed.
 
-    While `planning`, it leaves out what never only reads, and without skills the tool that loads them.
+    While `planning`, it leaves out what never only reads. The tools that need something to work with, such as skills,
+    are there if `offers` says so.
     """
     entries = base_tools(lambda: catalog, services or (lambda: session_services.default_services(variables)))
     simple = any(variables.get(name) in YES for name in SIMPLE)
@@ -54,14 +58,15 @@ def make_catalog(
             environment=Environment(features, variables, interactive=interactive, simple=simple, can_ask=can_ask),
             denied=denied,
             deferral=deferral,
-            usable=partial(_is_usable, planning, has_skills),
+            usable=partial(_is_usable, planning, offers),
+            expects_servers=expects_servers,
         )
     )
     return catalog
 
 
-def _is_usable(planning: Callable[[], bool], has_skills: Callable[[], bool], tool: ListedTool) -> bool:
-    if tool.name == SKILL_TOOL and not has_skills():
+def _is_usable(planning: Callable[[], bool], offers: Mapping[str, Callable[[], bool]], tool: ListedTool) -> bool:
+    if tool.name in CONDITIONAL and not offers.get(tool.name, bool)():
         return False
     return tool.is_enabled() and not (planning() and _never_only_reads(load_tool(tool)))
 

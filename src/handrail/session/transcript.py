@@ -87,7 +87,7 @@ def _check_place(path: Path, wish: TranscriptOptions) -> None:
     if wish.dropped and dropped != [wish.dropped]:
         raise SessionError(
             f"Resume rejected by --resume-drops-turn: after {wish.upto!r} come the prompts {dropped}, "
-            f"and only {wish.dropped!r} may be left out."
+            f"and only {wish.dropped!r} may be left out. Resume at a later message, or without --resume-drops-turn."
         )
 
 

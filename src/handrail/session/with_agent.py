@@ -2,54 +2,91 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
-from handrail.agents.definitions import NOT_FOR_SUBAGENTS, AgentDefinition
+from handrail.agents.definitions import NOT_FOR_SUBAGENTS, AgentDefinition, partial_tools
+from handrail.agents.notes import notes_prompt, notes_tools
 from handrail.errors import HandrailError
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.providers.model_aliases import is_relative
-from handrail.session.agent_definitions import find_agents
+from handrail.session.agent_definitions import session_agents
+from handrail.session.agent_equipment import AgentEquipment, EquipmentDoors, add_hooks, notes_of
+from handrail.session.session_settings import open_settings
 from handrail.session.spec import SessionSpec
 from handrail.session.tools import builtin_names
 from handrail.tools.context import AgentIdentity
 from handrail.tools.pool import NO_DEFERRAL
+from handrail.tools.tool import McpInfo
 
-SERVER_TOOLS = "mcp__*"
 
-
-def with_named_agent(spec: SessionSpec, env: Mapping[str, str]) -> tuple[SessionSpec, str]:
+def with_named_agent(spec: SessionSpec, env: Mapping[str, str], state: Path) -> tuple[SessionSpec, str]:
     """
     The specification as the agent that it names changes it; HandrailError if there is none, or it cannot lead.
 
     Beside it, the agent's short name for a model: what that stands for is known when the settings are.
     """
-    agents, problems = find_agents(spec.cwd, env, spec.tools.agents, spec.flags.instruction_sources)
+    settings = open_settings(spec.cwd, env, state, spec.flags, lambda _note: None)
+    agents, problems = session_agents(spec.cwd, env, spec.tools.agents, settings)
     if spec.agent not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
         known = ", ".join(sorted(agents))
         raise HandrailError(f"--agent: there is no agent {spec.agent!r}. There are: {known}.{wrong}")
     agent = agents[spec.agent]
     family = agent.model if is_relative(agent.model) and not spec.model.model else ""
-    return with_agent(spec, agent), family
+    notes = notes_of(agent, settings) if agent.memory else None
+    return with_agent(spec, agent, notes), family
 
 
-def with_agent(spec: SessionSpec, agent: AgentDefinition) -> SessionSpec:
+def with_agent(spec: SessionSpec, agent: AgentDefinition, notes: tuple[Path, str] | None = None) -> SessionSpec:
     """The agent leads: flags go before its prompt and model; of tools, turns and modes the narrower counts."""
     turns = [most for most in (spec.limits.turns, agent.max_turns) if most is not None]
-    tools = spec.tools
-    if agent.tools is not None:
+    tools, listed, folder = spec.tools, agent.tools, ""
+    append = [spec.prompt.append] if spec.prompt.append else []
+    if notes is not None:
+        folder = str(notes[0])
+        append.append(notes_prompt(*notes))
+        if listed is not None:
+            listed = (*listed, *(each for each in notes_tools(notes[0]) if not _is_named(each, listed)))
+    if listed is not None:
+        given = replace(agent, tools=listed)
         names = sorted(builtin_names()) if tools.builtin is None else tools.builtin
-        offered = tuple(name for name in names if is_offered(agent, name))
+        offered = tuple(name for name in names if is_offered(given, name))
         tools = replace(tools, builtin=offered, deferral=NO_DEFERRAL)  # named tools are wanted in full
+    own = {name: entry for name, entry in agent.servers.items() if entry is not None}
     return replace(
         spec,
         # programs give an empty prompt when they want none of their own
-        prompt=replace(spec.prompt, system=spec.prompt.system or agent.prompt),
+        prompt=replace(
+            spec.prompt,
+            system=spec.prompt.system or agent.prompt,
+            append="\n\n".join(append),
+            first=agent.initial_prompt,
+        ),
         model=replace(spec.model, model=spec.model.model or ("" if is_relative(agent.model) else agent.model)),
         flags=replace(spec.flags, disallowed=(*spec.flags.disallowed, *denied_tools(agent))),
         limits=replace(spec.limits, turns=min(turns, default=None)),
-        identity=AgentIdentity(type=agent.name, mode=agent.mode),
-        tools=tools,
+        identity=AgentIdentity(type=agent.name, mode=agent.mode, tools=partial_tools(listed), notes=folder),
+        tools=replace(tools, mcp_servers={**own, **tools.mcp_servers}),
+        lead=agent,
     )
+
+
+def lead_equipment(agent: AgentDefinition, doors: EquipmentDoors) -> AgentEquipment:
+    """The hooks and skills of an agent that leads; they hold for the session."""
+    if agent.hooks:
+        add_hooks(agent, "main", doors)
+    return AgentEquipment(doors, agent)
+
+
+def leaves_out(agent: AgentDefinition, tool: str, mcp: McpInfo | None) -> bool:
+    """Whether an agent that leads has a list of tools, and it gives no such tool of a server."""
+    if mcp is None or agent.tools is None:
+        return False
+    return not agent.may_use(tool, gives=mcp.server in agent.servers)
+
+
+def _is_named(form: str, tools: tuple[str, ...]) -> bool:
+    return form.partition("(")[0] in {each.partition("(")[0].strip() for each in tools}
 
 
 def is_offered(agent: AgentDefinition, tool: str) -> bool:
@@ -64,12 +101,4 @@ def denied_tools(agent: AgentDefinition) -> tuple[str, ...]:
     for each in refused:
         if isinstance(found := parse_rule(each, Behaviour.DENY), RuleProblem):  # a limit would be lost
             raise HandrailError(f"--agent: {agent.name!r} forbids {each!r}: {found.message}.")
-    wanted = {each.partition("(")[0].strip() for each in agent.tools or ()}
-    if agent.tools is None or wanted & {"*", SERVER_TOOLS}:
-        return refused
-    if some := sorted(each for each in wanted if each.startswith("mcp__")):
-        raise HandrailError(
-            f"--agent: {agent.name!r} wants {some[0]!r} and no other tools of servers, and that cannot be kept yet. "
-            f"Write {SERVER_TOOLS} among its tools for all of them, or leave them out for none."
-        )
-    return (*refused, SERVER_TOOLS)
+    return refused

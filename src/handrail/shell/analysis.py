@@ -9,7 +9,8 @@ from handrail.shell.parser import Parser
 from handrail.shell.possible_commands import possible_commands
 from handrail.shell.scope import Scope
 from handrail.shell.second import agree
-from handrail.shell.segments import MAX_INNER, Collected, Position, SegmentBuilder
+from handrail.shell.segments import MAX_INNER, Collected, SegmentBuilder
+from handrail.shell.surroundings import Position
 from handrail.shell.wrapped_commands import wrapped_commands
 
 CACHED = 1024

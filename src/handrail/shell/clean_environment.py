@@ -27,6 +27,12 @@ SET_FOR_READING = {
     "PYTHONSAFEPATH": "1",  # modules are not looked for in the working folder (Python 3.11)
     "LESSSECURE": "1",  # a pager runs no input filter, shell or editor
     "PAGERSECURE": "1",
+    "npm_config_logs_max": "0",
+    "npm_config_timing": "false",
+    "npm_config_cache": "/dev/null",
+    "GH_NO_UPDATE_NOTIFIER": "1",
+    "GH_NO_EXTENSION_UPDATE_NOTIFIER": "1",
+    "GH_PROMPT_DISABLED": "1",
 }
 """With the settings of git (GIT_CONFIG_COUNT and the like) that a command requires, which no line may set at all."""
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from handrail.shell.listing import from_listing, origin
+from handrail.shell.listing import checked_listing, from_listing, origin
 from handrail.shell.model import Analysis, Does, PieceKind, Segment, Word
 from handrail.shell.patterns import PathPattern, escape, has_wildcard, is_wild, pattern_text, read_pattern, unescape
 from handrail.shell.secrets import SYSTEM_FACTS, may_be_listed, secret
@@ -83,11 +83,17 @@ def is_open(paths: set[str], does: Does) -> bool:
     return paths <= SYSTEM_FACTS
 
 
-def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word, Does]]:
-    """The words that name what is read or looked at; where a listing names it, what the listing looks at is read."""
+def reads(analysis: Analysis, *, checked: bool = False) -> Iterator[tuple[Segment, Word, Does]]:
+    """
+    The words that name what is read or looked at; where a listing names it, what the listing looks at is read.
+
+    `checked`: not those that stand for names of a listing which are looked at one by one (LISTED_NAMES).
+    """
     for segment in analysis.segments:
         for effect in segment.effects:
             if effect.does not in (Does.READS, Does.LOOKS) or effect.word is None:
+                continue
+            if checked and checked_listing(segment, effect.word):
                 continue
             if not from_listing(segment, effect, effect.word):  # a folder that is entered is more than looked at
                 yield segment, effect.word, Does.READS if segment.entry == "cd" else effect.does

@@ -13,6 +13,7 @@ from handrail.shell.model import (
     PLAIN_NAMES,
     WHOLE_NAME,
     Below,
+    CommandVerdict,
     Does,
     Effect,
     Piece,
@@ -24,6 +25,9 @@ from handrail.shell.model import (
 
 # Print whole paths, as seen from where they run. What `ls` prints lies in one folder and is looked for in another.
 WHOLE_PATHS = frozenset(("find", "fd", "fdfind", "git ls-files"))
+LISTERS = frozenset(("ls", "dir", "vdir"))
+# Print names of files of the repository.
+GIT_LISTINGS = frozenset(("git ls-files", "git diff"))
 SEARCHES = "searches this folder"
 PLACE = "{}"  # a word that is made with the path that a find found
 FED = "<input>"  # a word that is one word of what was read, and nothing else
@@ -33,11 +37,15 @@ NAME_TESTS = frozenset("-name -iname -path -ipath -wholename -iwholename -regex 
 ACTIONS = frozenset("-exec -execdir -ok -okdir -print -print0 -printf -ls -fprint -fprint0 -fls -fprintf".split())
 
 
-def gone_through(segment: Segment) -> Iterator[tuple[Segment, Word, Below]]:
-    """The folders whose contents are read, each with the command that names it."""
+def gone_through(segment: Segment, *, checked: bool = False) -> Iterator[tuple[Segment, Word, Below]]:
+    """
+    The folders whose contents are read, each with the command that names it.
+
+    `checked`: not those of a listing whose names are looked at one by one.
+    """
     for effect in segment.effects:
         word = effect.word
-        if effect.does is not Does.READS or word is None:
+        if effect.does is not Does.READS or word is None or (checked and checked_listing(segment, word)):
             continue
         kinds = {piece.kind for piece in word.pieces}
         if kinds & {PieceKind.FOUND, PieceKind.FILE}:
@@ -86,6 +94,7 @@ def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
         or not segment.fed_by.lists_paths
         or {piece.kind for piece in word.pieces} != {PieceKind.INPUT}
         or segment.cwds != origin(segment).cwds
+        or origin(segment).entry == "git diff"  # its names are seen from the top of the repository
     ):
         return False
     texts = {piece.text for piece in word.pieces}
@@ -94,6 +103,57 @@ def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
     if word.pieces == WHOLE_NAME.pieces:
         return True
     return texts == {FED} and PLAIN_NAMES in segment.requires and origin(segment).entry in WHOLE_PATHS
+
+
+def lists_one_folder(segment: Segment) -> bool:
+    """Whether it shows the names in the folders that it is given, and nothing of what lies further down."""
+    words = [word.literal for word in segment.argv[1:] if word.may_be_option]
+    deep = (text is None or text.startswith("--r") or ("R" in text and not text.startswith("--")) for text in words)
+    return segment.entry in LISTERS and not any(deep)
+
+
+def checkable(source: Segment) -> bool:
+    """Whether it can be run beforehand to see the names that it prints: a git command as written, in one folder."""
+    return (
+        source.entry in GIT_LISTINGS
+        and source.verdict is CommandVerdict.READ_ONLY
+        and source.fed_by is None
+        and not source.env
+        and not source.path[:-1]
+        and all(piece.kind is PieceKind.LITERAL for word in source.argv for piece in word.pieces)
+        and len(source.cwds) == 1
+        and None not in source.cwds
+        and (source.entry != "git diff" or "--name-only" in map(str, source.argv))
+    )
+
+
+def checked_listing(segment: Segment, word: Word) -> Segment | None:
+    """The git command whose names, and nothing else, a word stands for, if these can be looked at beforehand."""
+    pieces = [piece for piece in word.pieces if piece.text]
+    source = pieces[0].script if len(pieces) == 1 else None
+    if pieces and {piece.text for piece in pieces} <= {FED, WHOLE_NAME.pieces[0].text} and segment.fed_by is not None:
+        source = origin(segment) if segment.fed_by.lists_paths else None
+    return source if isinstance(source, Segment) and checkable(source) and segment.cwds == source.cwds else None
+
+
+def names_from(word: Word, inserted: Iterable[tuple[str, tuple[Segment, ...]]]) -> Word:
+    """The word, marked with the git command whose names it stands for, if it is nothing but those."""
+    pieces = [piece for piece in word.pieces if piece.text]
+    if len(pieces) != 1 or pieces[0].kind is not PieceKind.SUBSTITUTION or pieces[0].quoted:
+        return word
+    printing = next((found for text, found in inserted if text == pieces[0].text), ())
+    if not printing or not printing[-1].lists_paths or len(list(chain_of(printing[-1]))) != len(printing):
+        return word
+    source = origin(printing[-1])
+    return word._replace(pieces=(pieces[0]._replace(script=source),)) if checkable(source) else word
+
+
+def chain_of(segment: Segment) -> Iterator[Segment]:
+    """A command and those that feed it, one after the other."""
+    source: Segment | None = segment
+    while source is not None:
+        yield source
+        source = source.fed_by
 
 
 def only_files(words: tuple[Word, ...]) -> bool:

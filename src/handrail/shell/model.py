@@ -49,7 +49,7 @@ class Piece(NamedTuple):
     text: str
     quoted: bool = False
     values: tuple[str, ...] | None = None
-    script: object | None = None  # syntax.Script of a substitution
+    script: object | None = None  # syntax.Script of a substitution, or the Segment whose names it stands for
     narrowed: bool = False  # FOUND, FILE: only names that pass a test, not all that is there
 
 
@@ -107,7 +107,9 @@ class Word(NamedTuple):
     def single(self) -> bool:
         """True when the shell makes exactly one argument of it."""
         return not any(
-            piece.kind is PieceKind.BRACE or (piece.kind in EXPANDS and not piece.quoted) for piece in self.pieces
+            piece.kind is PieceKind.BRACE
+            or (piece.kind in EXPANDS and piece.kind is not PieceKind.ARITHMETIC and not piece.quoted)
+            for piece in self.pieces
         )
 
     @property
@@ -225,6 +227,8 @@ PLAIN_NAMES = Requirement(
 LINKS_INSIDE = Requirement(
     "links-inside", "no link below the folders it goes through leads to what may not be read unasked"
 )
+
+LISTED_NAMES = Requirement("listed-names", "what git lists are names of ordinary files inside, and no secrets")
 
 
 class Reason(NamedTuple):

@@ -3,8 +3,8 @@ The parser: a command line to scripts, pipelines and commands, by recursive desc
 
     Cursor <- Redirections <- Compounds <- Parser
 
-It reads a closed part of the language. Functions are read but never trusted; arrays, arithmetic commands,
-`select`, `coproc`, extended globs and `=~` are refused.
+It reads a closed part of the language. Functions are read but never trusted; arrays of other than plain words,
+arithmetic commands, `select`, `coproc`, extended globs and `=~` are refused.
 """
 
 import re
@@ -133,6 +133,7 @@ class Parser(Compounds):
     def simple(self) -> Command:
         start = self.at
         assigns: list[tuple[str, Word]] = []
+        arrays: list[tuple[str, tuple[Word, ...]]] = []
         words: list[Word] = []
         redirections: list[Redirection] = []
         while True:
@@ -143,9 +144,7 @@ class Parser(Compounds):
                 continue
             if self.text[self.at] in META and not self.text.startswith(("<(", ">("), self.at, self.end):
                 break
-            assign = ASSIGN.match(self.text, self.at, self.end) if not words else None
-            if assign:
-                assigns.append(self.assignment(assign))
+            if not words and self.assignment(assigns, arrays):
                 continue
             if not words:
                 self.name_starts.add(self.byte(self.at))
@@ -155,23 +154,40 @@ class Parser(Compounds):
                     self.name_starts.discard(self.byte(start))
                     return self.function_body(start, words[0].literal or "")
                 raise self.refuse("'(' inside or after a word")
-        if not (assigns or words or redirections):
-            raise self.refuse("a command expected")
-        return Simple(tuple(assigns), tuple(words), tuple(redirections), self.byte(start), self.byte(self.at))
+        if not (assigns or words or redirections or arrays) or (arrays and (words or assigns)):
+            raise self.refuse("an array beside something else" if arrays else "a command expected")
+        return Simple(
+            tuple(assigns), tuple(words), tuple(redirections), self.byte(start), self.byte(self.at), tuple(arrays)
+        )
 
     def call_opens(self) -> bool:
         return CALL.match(self.text, self.at, self.end) is not None
 
-    def assignment(self, found: re.Match[str]) -> tuple[str, Word]:
+    def assignment(self, texts: list[tuple[str, Word]], arrays: list[tuple[str, tuple[Word, ...]]]) -> bool:
+        """Reads `name=word` or `name=(word word)`, if one is here, and adds it to its list."""
+        found = ASSIGN.match(self.text, self.at, self.end)
+        if not found:
+            return False
         name, operator = found.groups()
         if operator != "=":
             raise self.refuse("'+=' is not read", len(found.group()), "assignment")
         self.at = found.end()
         if self.text.startswith("(", self.at, self.end):
-            raise self.refuse("an array", 1, "assignment")
-        if self.at >= self.end or self.text[self.at] in META:
-            return name, Word((), self.byte(self.at), self.byte(self.at))
-        return name, self.word()
+            arrays.append((name, self.elements()))
+        elif self.at >= self.end or self.text[self.at] in META:
+            texts.append((name, Word((), self.byte(self.at), self.byte(self.at))))
+        else:
+            texts.append((name, self.word()))
+        return True
+
+    def elements(self) -> tuple[Word, ...]:
+        """The words of an array. One that begins with a bracket may be a subscript, which bash would evaluate."""
+        self.at += 1
+        words = self.plain_words()
+        if any(word.literal is None or word.literal.startswith("[") for word in words):
+            raise self.refuse("an array of other than plain words", 1, "assignment")
+        self.close(")")
+        return words
 
     # substitutions
 

@@ -7,11 +7,13 @@ whose values may be secrets. After a branch only what holds on every way is kept
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
+from handrail.errors import UnclearError
 from handrail.shell.clean_environment import SET_FOR_READING, takes_back
-from handrail.shell.model import Piece, PieceKind, Word
+from handrail.shell.model import Piece, PieceKind, Word, literal_word
+from handrail.shell.words import ELEMENTS
 
 # Names a script may set without changing how the shell or a program behaves: lower case, no setting of a proxy or npm.
 PLAIN_NAME = re.compile(
@@ -29,15 +31,25 @@ HARMLESS_ENV = frozenset("TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS NODE_ENV CI".
 LOCALES = frozenset("LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME".split())
 PLAIN_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z]+(?:_[A-Za-z]+)?\.(?i:UTF-?8)(?:@\w+)?)?\Z")
 HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
+WHOLE_NUMBER = re.compile(r"-?[0-9]+\Z")
+NUMBER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
 ANY_NAME = "*"
 HOMES = re.compile(r"(?:~[\w.+-]*|\$HOME|\$\{HOME\b[^}]*\})/*\Z")  # that of any user
 
 Folders = tuple[str | None, ...]
-# The texts a variable can hold, a pattern for the name of a file, Kind.INPUT when it was read from standard input, or
-# Kind.PARAMETER for any text.
-Value = tuple[str, ...] | Piece | PieceKind
+
+
+class ArrayValue(NamedTuple):
+    """What an array holds."""
+
+    elements: tuple[str, ...]
+
+
+# The texts a variable can hold, a pattern for the name of a file, the elements of an array, Kind.INPUT when it was read
+# from standard input, Kind.ARITHMETIC for a whole number, or Kind.PARAMETER for any text.
+Value = tuple[str, ...] | ArrayValue | Piece | PieceKind
 
 
 def harmless_setting(name: str, word: Word) -> bool:
@@ -64,6 +76,21 @@ class Scope(NamedTuple):
         """Without the variables of these names, or without any if ANY_NAME is among them."""
         kept = {name: value for name, value in self.variables.items() if not names & {name, ANY_NAME}}
         return Scope((None,) if moves else self.folders, kept, self.in_home)
+
+    def forgetting_in_loop(self, names: set[str], moves: bool, numbers: set[str]) -> "Scope":
+        """The same at the start of a loop; what holds a number and is only set to numbers in it still holds one."""
+        kept = {name for name in numbers if is_number(self.variables.get(name))}
+        scope = self.forgetting(names, moves)
+        return scope._replace(variables={**scope.variables, **dict.fromkeys(kept, PieceKind.ARITHMETIC)})
+
+    def assigning(self, name: str, word: Word) -> "Scope":
+        """After `name=word`. Only the first element of an array is changed by it."""
+        values = self.resolve(word).alternatives if word.pieces else ("",)
+        if isinstance(self.variables.get(name), ArrayValue):
+            return self.with_variable(name, PieceKind.PARAMETER)
+        return self.with_variable(
+            name, values or (PieceKind.ARITHMETIC if is_number_word(word) else PieceKind.PARAMETER)
+        )
 
     def entering(self, target: Word | None) -> "Scope":
         """After a `cd` that worked."""
@@ -95,6 +122,8 @@ class Scope(NamedTuple):
         if piece.kind is not PieceKind.PARAMETER or name not in self.variables:
             return piece
         values = self.variables[name]
+        if isinstance(values, ArrayValue):  # without a subscript it is the first element
+            values = values.elements[:1] or PieceKind.PARAMETER
         if isinstance(values, PieceKind):
             return piece._replace(kind=values)
         if isinstance(values, Piece):  # without quotes a name with a blank in it would be several words
@@ -103,6 +132,38 @@ class Scope(NamedTuple):
         plain = all(re.fullmatch(r"[A-Za-z0-9_./:@%+,=-]+", value) for value in values)
         return piece._replace(values=values, quoted=piece.quoted or plain)
 
+    def elements(self, piece: Piece) -> tuple[str, ...]:
+        """What `${name[@]}` and the like stand for. Raises UnclearError for an array that the line does not set."""
+        found = ELEMENTS.fullmatch(piece.text)
+        value = self.variables.get(found[2]) if found else None
+        if found is None or not isinstance(value, ArrayValue):
+            raise UnclearError(f"{piece.text}, an array that is not known")
+        if found[3] == "@":
+            return (str(len(value.elements)),) if found[1] else value.elements
+        if found[1] or int(found[3]) >= len(value.elements):
+            raise UnclearError(f"{piece.text}, an element that is not known")
+        return (value.elements[int(found[3])],)
+
+    def expand_arrays(self, words: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The words with those of arrays in their places, where these stand alone and in quotes."""
+        expanded: list[Word] = []
+        for word in words:
+            arrays = [piece for piece in word.pieces if ELEMENTS.fullmatch(piece.text)]
+            pieces = [piece for piece in word.pieces if piece.text]
+            if not any(piece.kind is PieceKind.PARAMETER for piece in arrays):
+                expanded.append(word)
+            elif pieces == arrays[:1] and arrays[0].quoted:
+                expanded += [literal_word(text, word.start, word.end) for text in self.elements(arrays[0])]
+            else:
+                raise UnclearError(f"{word}, an array inside a word or without quotes", word.start, word.end)
+        return tuple(expanded)
+
+    def evaluates(self, piece: Piece, assigned: Container[str] = ()) -> str:
+        """A name in arithmetic whose value bash would evaluate as well, since it may be more than a number."""
+        names = NUMBER_NAME.findall(piece.text) if piece.kind is PieceKind.ARITHMETIC else ()
+        known = (name for name in names if name in assigned or not is_number(self.variables.get(name)))
+        return next(known, "")
+
     def secret(self, piece: Piece) -> bool:
         """True for a parameter whose value is not ours to show."""
         if piece.kind is not PieceKind.PARAMETER or piece.values is not None:
@@ -110,6 +171,22 @@ class Scope(NamedTuple):
         found = PARAMETER.match(piece.text)
         name = found.group(1) if found else ""
         return name not in SHOWN and name not in self.variables
+
+
+def is_number(value: Value | None) -> bool:
+    """Whether a variable surely holds a whole number."""
+    if isinstance(value, PieceKind):
+        return value is PieceKind.ARITHMETIC
+    return (
+        isinstance(value, tuple) and not isinstance(value, Piece | ArrayValue) and all(map(WHOLE_NUMBER.match, value))
+    )
+
+
+def is_number_word(word: Word) -> bool:
+    """Whether a word is a whole number, written or calculated."""
+    if len(word.pieces) == 1 and word.pieces[0].kind is PieceKind.ARITHMETIC:
+        return True
+    return WHOLE_NUMBER.match(word.literal or "") is not None
 
 
 def merge(one: Scope, two: Scope) -> Scope:
@@ -125,6 +202,8 @@ def merge(one: Scope, two: Scope) -> Scope:
 def either(one: Value, two: Value) -> Value:
     if one == two:
         return one
-    if isinstance(one, PieceKind | Piece) or isinstance(two, PieceKind | Piece):
+    if is_number(one) and is_number(two) and PieceKind.ARITHMETIC in (one, two):
+        return PieceKind.ARITHMETIC
+    if isinstance(one, PieceKind | Piece | ArrayValue) or isinstance(two, PieceKind | Piece | ArrayValue):
         return PieceKind.PARAMETER
     return tuple(dict.fromkeys(one + two))

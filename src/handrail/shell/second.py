@@ -27,7 +27,7 @@ NAMED = frozenset(
     heredoc_redirect heredoc_start heredoc_body heredoc_content heredoc_end
     subshell compound_statement do_group if_statement elif_clause else_clause for_statement while_statement
     case_statement case_item function_definition test_command unary_expression binary_expression test_operator
-    parenthesized_expression declaration_command unset_command regex
+    parenthesized_expression declaration_command unset_command regex array subscript
     """.split()
 )
 COMMANDS = frozenset(("command_name", "declaration_command", "unset_command", "test_command"))

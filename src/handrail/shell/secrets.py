@@ -29,6 +29,12 @@ BELOW = (
 )
 # `.env.production` is one, `.env.example` is made to be shown.
 DOT_ENV = re.compile(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
+# The same names as patterns that searches understand; a slash behind one says that it is a folder.
+SECRET_PATTERNS = (
+    *sorted(NAMES),
+    *(f"{name}/" for name in sorted(NAMES | {"gh", "gcloud", "op"})),
+    *("credentials.toml", ".env.*", *(f"*{end}" for end in ENDINGS)),
+)
 WILD = re.compile(r"[*?\[]")
 NO_FILES = ("/proc/", "/dev/", "/sys/")
 # What every program of the machine may know, and people ask for: no user, key, address or command line is in it.

@@ -6,16 +6,14 @@ output it reads. Commands inside substitutions, wrappers and inner shells become
 the wrappers around them.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 from functools import reduce
-from typing import NamedTuple
 
 from handrail.errors import UnclearError
-from handrail.shell.listing import FED, PLACE, gone_through
+from handrail.shell.listing import checked_listing, from_listing, gone_through, names_from
 from handrail.shell.model import (
-    FREE_TARGETS,
     LINKS_INSIDE,
+    LISTED_NAMES,
     POSITIONALS,
     Analysis,
     Binding,
@@ -31,55 +29,18 @@ from handrail.shell.model import (
     literal_word,
 )
 from handrail.shell.patterns import pattern_text
-from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
+from handrail.shell.scope import PLAIN_NAME, ArrayValue, Scope, merge
+from handrail.shell.shell_state import Way, after, bound_by, changes, number_variables
+from handrail.shell.surroundings import Position, fed_program, portable, redirect, set_for_command
 from handrail.shell.syntax import CommandPipeline, Compound, Script, Simple
-from handrail.shell.verdict import ASSIGNMENT, Judgement, judge_command
-from handrail.shell.words import NAME
+from handrail.shell.verdict import Judgement, judge_command
 
 MAX_SEGMENTS = 400
 MAX_INNER = 6
 STATEFUL = frozenset(("cd", "read"))
-DESCRIPTOR = re.compile(r"(?:[0-9]+|-)\Z")  # a digit of another script names a file
-SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
-FED_SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh".split())
 READS_AS_BASH = frozenset("bash rbash eval trap alias mapfile readarray jobs".split())
-# What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b, and in
-# `[^a]` the first character is one like others.
-ONLY_BASH = re.compile(r"\$['\"]|&>|\[[\[^]|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
-
-MOVERS = frozenset(("cd", "pushd", "popd", "eval", "source", "."))
-MOVING = re.compile(r"(?:\A|[\s;&|({!])(?:cd|pushd|popd|eval|source|\.)(?=\s|\Z)|[$`]")
-DECLARING = frozenset("export declare typeset local readonly".split())
-SETTING = frozenset("read printf mapfile readarray getopts let unset".split())  # with names of variables as words
-
-Way = tuple[Scope, Scope]  # the scope after success, and after failure
 Inserted = tuple[tuple[str, tuple[Segment, ...]], ...]
-
-
-class Position(NamedTuple):
-    """Where a command stands: the wrappers around it, and what feeds its standard input."""
-
-    path: tuple[str, ...] = ()
-    fed_by: Segment | None = None
-    arguments: tuple[Word, ...] = ()  # see Effect
-
-    def inside(self, carrier: str) -> "Position":
-        return self._replace(path=(*self.path, carrier))
-
-    def with_arguments(self, arguments: tuple[Word, ...]) -> "Position":
-        """The place inside a command with these arguments; one that stands for paths of the outer command is those."""
-        found = [argument for argument in arguments if str(argument) != PLACE]
-        return self._replace(arguments=(*found, *(self.arguments if len(found) < len(arguments) else ())))
-
-    @property
-    def listed(self) -> bool:
-        """True if names of files at or under what was read come in, and nothing else."""
-        return self.fed_by is not None and self.fed_by.lists_paths
-
-    @property
-    def names(self) -> tuple[Word, ...]:
-        return self.fed_by.whole_names if self.fed_by is not None else ()
 
 
 class Collected:
@@ -138,9 +99,12 @@ class SegmentBuilder:
         if isinstance(command, Simple):
             return self.simple(command, scope, place)
         effects = self.redirections(command.redirections, scope, place)
+        if command.kind == "for":
+            command = command._replace(words=scope.expand_arrays(command.words))
         expanded, inserted = self.words(command.words, scope, place)
         effects += expanded
         if command.kind == "for":
+            command = command._replace(words=tuple(names_from(word, inserted) for word in command.words))
             self.bind([(command.name, word) for word in command.words], command, scope, place, inserted)
         if command.kind == "for" and not PLAIN_NAME.match(command.name):
             effects.append(Effect(Does.STATE, None, f"sets {command.name}, which may change what programs do"))
@@ -163,7 +127,7 @@ class SegmentBuilder:
                 scope = scope.forgetting(*changes(scripts))
             return scope, scope
         if command.kind in ("for", "while"):  # a loop's body may run after itself
-            scope = scope.forgetting(*changes(scripts))
+            scope = scope.forgetting_in_loop(*changes(scripts), numbers=number_variables(scripts))
         if command.kind == "for":
             scope = self.loop_variable(command, scope)
         after = scope
@@ -189,6 +153,9 @@ class SegmentBuilder:
         if not PLAIN_NAME.match(command.name):
             return scope
         values: list[str] = []
+        if len(command.words) == 1 and isinstance(listing := command.words[0].pieces[0].script, Segment):
+            name = Piece(PieceKind.PARAMETER, f"${command.name}", quoted=True, script=listing)
+            return scope.with_variable(command.name, name)
         if len(command.words) == 1 and {piece.kind for piece in command.words[0].pieces} == {
             PieceKind.LITERAL,
             PieceKind.GLOB,
@@ -206,10 +173,17 @@ class SegmentBuilder:
 
     def simple(self, command: Simple, scope: Scope, place: Position) -> Way:
         effects = self.redirections(command.redirections, scope, place)
-        assigned, sources = self.words(tuple(word for _, word in command.assigns), scope, place)
-        expanded, inserted = self.words(command.words, scope, place)
-        effects += assigned + expanded
+        names: list[str] = []
+        sources: Inserted = ()
+        for variable, word in command.assigns:
+            assigned, inserted = self.words((word,), scope, place, names)
+            effects, sources = effects + assigned, sources + inserted
+            names.append(variable)
+        command = command._replace(words=scope.expand_arrays(command.words))
+        expanded, inserted = self.words(command.words, scope, place, names)
+        effects += expanded
         self.bind(command.assigns, command, scope, place, sources)
+        self.bind([(name, word) for name, words in command.arrays for word in words], command, scope, place)
         place = self.with_input(command.redirections, scope, place)
         segment = Segment(
             tuple(scope.resolve(word) for word in command.words),
@@ -224,6 +198,12 @@ class SegmentBuilder:
         name = command.words[0].literal
         effects += [effect for variable, word in command.assigns if (effect := set_for_command(variable, word, name))]
         found = judge_command(segment.argv, place.names)
+        found = found._replace(
+            effects=tuple(
+                effect._replace(word=names_from(effect.word, inserted)) if effect.word else effect
+                for effect in found.effects
+            )
+        )
         if found.moves and effects:  # what the shell opens, it opens before the program changes the folder
             self.add(segment._replace(argv=(), node="redirection", env=()), effects, scope, place)
             effects = []
@@ -261,12 +241,17 @@ class SegmentBuilder:
         self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Position
     ) -> Way:
         later = scope
+        effects += [
+            Effect(Does.STATE, None, f"sets {name}, which may change what programs do")
+            for name, _ in (*command.assigns, *command.arrays)
+            if not PLAIN_NAME.match(name)
+        ]
         for name, word in command.assigns:
-            if not PLAIN_NAME.match(name):
-                effects.append(Effect(Does.STATE, word, f"sets {name}, which may change what programs do"))
-            values = later.resolve(word).alternatives if word.pieces else ("",)
-            later = later.with_variable(name, values or PieceKind.PARAMETER)
-        self.add(segment._replace(node="assignment" if command.assigns else "redirection"), effects, scope, place)
+            later = later.assigning(name, word)
+        for name, words in command.arrays:
+            later = later.with_variable(name, ArrayValue(tuple(word.literal or "" for word in words)))
+        node = "assignment" if command.assigns or command.arrays else "redirection"
+        self.add(segment._replace(node=node), effects, scope, place)
         return later, later
 
     def children(self, segment: Segment, found: Judgement, scope: Scope, place: Position) -> None:
@@ -335,12 +320,20 @@ class SegmentBuilder:
         )
         if any(below.links for _, _, below in gone_through(segment)):
             segment = segment._replace(requires=(*segment.requires, LINKS_INSIDE))
+        if needs_look_at_names(segment):
+            segment = segment._replace(requires=(*segment.requires, LISTED_NAMES))
         self.segments.append(segment)
 
     # words and redirections
 
-    def words(self, words: tuple[Word, ...], scope: Scope, place: Position) -> tuple[list[Effect], Inserted]:
-        """What the expansion of words does: substitutions become segments, unknown variables are effects."""
+    def words(
+        self, words: tuple[Word, ...], scope: Scope, place: Position, assigned: Container[str] = ()
+    ) -> tuple[list[Effect], Inserted]:
+        """
+        What the expansion of words does: substitutions become segments, unknown variables are effects.
+
+        `assigned`: variables that the same command sets, maybe before the words are expanded.
+        """
         effects: list[Effect] = []
         inserted: Inserted = ()
         for word in words:
@@ -350,6 +343,9 @@ class SegmentBuilder:
                     before = len(self.segments)
                     self.script(piece.script, scope, Position((*place.path, carrier), arguments=place.arguments))
                     inserted += ((piece.text, tuple(self.segments[before:])),)
+                if name := scope.evaluates(piece, assigned):
+                    why = f"arithmetic with {name}, which may hold more than a number"
+                    effects.append(Effect(Does.UNKNOWN, word, why))
             secret = next((piece for piece in word.pieces if scope.secret(piece)), None)
             if secret is not None:
                 why = f"the value of {secret.text} is not known and may be secret"
@@ -379,46 +375,15 @@ class SegmentBuilder:
         return effects
 
 
-def fed_program(segment: Segment, place: Position) -> str | None:
-    """The text that a shell reads from standard input as its program, where a command prints it (`echo ls | sh`)."""
-    source = place.fed_by
-    if segment.name not in FED_SHELLS or source is None or source.entry not in ("echo", "printf"):
-        return None
-    texts = [word.literal for word in source.argv[1:]]
-    known = [text for text in texts if text is not None and not text.startswith("-")]
-    options = all((word.literal or "").startswith("-") for word in segment.argv[1:])
-    return " ".join(known) if options and known and None not in texts else None
-
-
-def portable(text: str, segment: Segment) -> None:
-    """Raises UnclearError for a text that `sh` may read otherwise than bash."""
-    if found := ONLY_BASH.search(text):
-        raise UnclearError(f"{found.group()!r} for a shell that may not be bash", segment.start, segment.end)
-
-
-def redirect(operator: str, target: Word) -> list[Effect]:
-    """The file a redirection reads or writes."""
-    text = target.literal
-    if operator in (">&", "<&") and text is not None and DESCRIPTOR.match(text):
-        return []
-    if text is not None and text.startswith(SOCKETS):
-        return [Effect(Does.NETWORK, target, "opens a connection")]
-    if not target.single:
-        opened = Does.READS if operator == "<" else Does.WRITES
-        unknown = Effect(Does.UNKNOWN, target, "the target of the redirection is not one known word")
-        return [unknown, Effect(opened, target, "opened by redirection")]
-    if operator == "<":
-        return [Effect(Does.READS, target, "read by redirection")]
-    if text in FREE_TARGETS and operator in (">", ">>", "&>", "&>>", ">|", ">&"):
-        return []
-    return [Effect(Does.WRITES, target, "written by redirection")]
-
-
-def set_for_command(name: str, word: Word, command: str | None) -> Effect | None:
-    """`NAME=value command`: only names and values that cannot load, run or redirect anything."""
-    if (name == "IFS" and command == "read") or harmless_setting(name, word):  # IFS: how this one line is cut
-        return None
-    return Effect(Does.STATE, word, f"runs the command with {name} set, which may change what it does")
+def needs_look_at_names(segment: Segment) -> bool:
+    """Whether it reads files that git lists, or looks at some which are not known to be inside."""
+    return any(
+        each.word is not None
+        and each.does in (Does.READS, Does.LOOKS)
+        and checked_listing(segment, each.word) is not None
+        and (each.does is Does.READS or not from_listing(segment, each, each.word))
+        for each in segment.effects
+    )
 
 
 def working_scope(scope: Scope, found: Judgement) -> Scope:
@@ -426,79 +391,3 @@ def working_scope(scope: Scope, found: Judgement) -> Scope:
     for folder in found.moves:
         scope = scope.working_in(folder)
     return scope
-
-
-def bound_by(segment: Segment) -> Iterator[tuple[str, Word]]:
-    """What a builtin puts into variables, with the names of these."""
-    name, words = segment.name, segment.argv[1:]
-    if name == "set":
-        yield from ((POSITIONALS, word) for word in words)
-    elif name in DECLARING:
-        for word in words:
-            if found := ASSIGNMENT.match(word.leading):
-                yield found.group(1), word.cut(found.end())
-    elif name == "printf" and len(words) > 2 and words[0].literal == "-v":
-        yield from ((str(words[1]), word) for word in words[2:])
-    elif name in ("read", "mapfile", "readarray"):
-        anything = Word((Piece(PieceKind.INPUT, FED),))
-        yield from ((word.literal, anything) for word in words if word.literal and NAME.fullmatch(word.literal))
-
-
-def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
-    """What builtins that change the folder or variables leave behind; other commands change nothing known here."""
-    if segment.name in ("pushd", "popd"):
-        return scope._replace(folders=(None,)), scope
-    if runs_here(segment, found):
-        return (scope.forgetting({ANY_NAME}, moves=True),) * 2
-    if segment.name in DECLARING | SETTING:
-        texts = {word.leading for word in segment.argv[1:]}
-        given = {match.group(1) for text in texts if (match := ASSIGNMENT.match(text))}
-        given |= texts if segment.name in SETTING else set()
-        for name in given & scope.variables.keys():
-            scope = scope.with_variable(name, PieceKind.PARAMETER)
-    if found.entry == "cd":
-        target = next((effect.word for effect in found.effects if effect.does is Does.LOOKS), None)
-        return scope.entering(target), scope
-    if found.entry == "read":
-        later = scope
-        for word in segment.argv[1:]:
-            if (text := word.literal) and PLAIN_NAME.match(text):
-                later = later.with_variable(text, PieceKind.INPUT)
-        return later, later  # a last line without its newline is read too, and counts as a failure
-    return scope, scope
-
-
-def runs_here(segment: Segment, found: Judgement) -> bool:
-    """Whether it runs in this shell what may change the folder and the variables."""
-    if segment.name in ("eval", "source", "."):
-        return True
-    if segment.name in ("trap", "alias"):
-        return any(MOVING.search(effect.shell) for effect in found.effects if effect.shell is not None)
-    return segment.name in ("command", "builtin") and any(
-        effect.child and (effect.child[0].literal is None or effect.child[0].literal in MOVERS)
-        for effect in found.effects
-    )
-
-
-def changes(scripts: tuple[Script, ...]) -> tuple[set[str], bool]:
-    """The variables that scripts may set, and whether they may change the working folder; `$x` may be cd or read."""
-    names, moves = set[str](), False
-    for script in scripts:
-        for pipeline, _ in script.items:
-            for part in pipeline.parts:
-                if isinstance(part, Compound):
-                    inner, moved = changes(part.scripts)
-                    names |= inner | {part.name}
-                    moves = moves or moved
-                    continue
-                names |= {name for name, _ in part.assigns}
-                first = part.words[0].literal if part.words else ""
-                if first is None or first == "read":
-                    names |= {ANY_NAME if word.literal is None else word.literal for word in part.words}
-                if first in ("command", "builtin") and len(part.words) > 1:
-                    first = next(
-                        (text for word in part.words[1:] if not (text := word.literal or "").startswith("-")), ""
-                    )
-                names |= {ANY_NAME} if first in ("eval", "source", ".") else set()
-                moves = moves or first is None or first in MOVERS
-    return names, moves

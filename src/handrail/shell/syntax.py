@@ -13,6 +13,7 @@ class Simple(NamedTuple):
     redirections: tuple[Redirection, ...]
     start: int
     end: int
+    arrays: tuple[tuple[str, tuple[Word, ...]], ...] = ()  # `A=(1 2)`
 
 
 class Compound(NamedTuple):

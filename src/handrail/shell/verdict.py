@@ -240,17 +240,18 @@ class EntryReader(OptionReader):
     def add_input(self, words: list[Word]) -> tuple[Word, ...]:
         """A command with what comes in on standard input: added at the end, or in place of a mark (`xargs -I{}`)."""
         mark = self.seen.get(self.entry.replaces)
-        names = self.names if self.has_option(self.entry.reads_nul_names) else ()
+        cut = self.has_option(self.entry.cuts_names)
+        names = self.names if self.has_option(self.entry.reads_nul_names) and not cut else ()
         if mark is not None and (other := self.seen.keys() & set(self.entry.replaces_not_with.split())):
             why = f"{self.entry.replaces} and {min(other)} exclude each other, and the later one wins"
             self.effects.append(Effect(Does.UNLISTED, None, why))
         if mark is None:
-            anything = (Word((Piece(PieceKind.INPUT, FED),)),)
+            anything = (Word((Piece(PieceKind.INPUT, MIXED if cut else FED),)),)
             return (*words, *(w._replace(start=words[-1].start, end=words[-1].end) for w in names or anything))
         text = mark.literal
         if not text:
             return (Word((Piece(PieceKind.INPUT, FED),)), *words)
-        return tuple(insert_input(word, text, names) for word in words)
+        return tuple(fill(word, text, MIXED) if cut else insert_input(word, text, names) for word in words)
 
     def run_found(self, option: Word, words: list[Word]) -> None:
         """`fd -x command {}`: what follows is run with the paths that are found."""

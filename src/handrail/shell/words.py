@@ -2,7 +2,8 @@
 Words: our own unquoting, one character at a time, exactly as far as we can follow bash.
 
 Everything outside the closed set of forms raises UnclearError: `$[`, `$"`, `${x:=`, `${!x}`, `${x@P}`, arithmetic
-with names in it (bash evaluates what variables hold), backslashes inside backticks.
+that assigns or has subscripts, backslashes inside backticks. Names in arithmetic are read, but bash evaluates what they
+hold, so they must be known to hold numbers (`scope.py`).
 """
 
 import re
@@ -18,7 +19,12 @@ SPECIAL = frozenset("?#$!@*-0123456789")
 NUMBERS = frozenset("?#$")  # always one word, made of digits
 # ${name}, ${#name}, and ${name OP text} where the text can be nothing but text.
 BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[?#$!])(?:(:?[-+]|%%?|##?|//?)([A-Za-z0-9_./*?,:= -]*))?\}")
-SAFE_ARITHMETIC = re.compile(r"\$\(\([0-9 \t+*/%<>=&|^!~?:-]*\)\)")
+# Numbers, names and operators; no `=` that assigns, no `++` or `--`, no name made of two (a$b). It never goes back.
+SAFE_ARITHMETIC = re.compile(
+    r"\$\(\((?:[0-9 \t*/%&|^~?:]|[<>=!]=|[<>!]|\+(?!\+)|-(?!-)|(?:(?<!\w)\$)?[A-Za-z_][A-Za-z0-9_]*+)*+\)\)"
+)
+# ${name[@]}, ${name[3]} and ${#name[@]}, for arrays that the line sets.
+ELEMENTS = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*)\[(@|[0-9]{1,3})\]\}")
 ANSI = re.compile(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4}))")
 ANSI_ONE = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 # Runs that are taken whole. Outside quotes what braces and tildes are made of is read one character at a time.
@@ -112,16 +118,13 @@ class WordReader:
             pieces.append(Piece(PieceKind.ARITHMETIC, found.group(), quoted))
             return found.end()
         if text.startswith("$((", at):
-            raise self.refuse("arithmetic with more than numbers in it", at, at + 3, "arithmetic")
+            raise self.refuse("arithmetic of a form that is not read", at, at + 3, "arithmetic")
         if following == "(":
             script, close = self.read_script(at + 2, ")")
             pieces.append(Piece(PieceKind.SUBSTITUTION, text[at:close], quoted, script=script))
             return close
         if following == "{":
-            found = BRACED.match(text, at, end)
-            if not found:
-                raise self.refuse("an expansion of a form that is not read", at, at + 2, "expansion")
-            return self.parameter(found, pieces, quoted)
+            return self.read_braces(at, end, pieces, quoted)
         if name := NAME.match(text, at + 1, end):
             pieces.append(Piece(PieceKind.PARAMETER, "$" + name.group(), quoted))
             return name.end()
@@ -135,7 +138,13 @@ class WordReader:
         pieces.append(Piece(PieceKind.LITERAL, "$", quoted=True))
         return at + 1
 
-    def parameter(self, found: re.Match[str], pieces: list[Piece], quoted: bool) -> int:
+    def read_braces(self, at: int, end: int, pieces: list[Piece], quoted: bool) -> int:
+        if elements := ELEMENTS.match(self.text, at, end):
+            pieces.append(Piece(PieceKind.PARAMETER, elements.group(), quoted))
+            return elements.end()
+        found = BRACED.match(self.text, at, end)
+        if not found:
+            raise self.refuse("an expansion of a form that is not read", at, at + 2, "expansion")
         length, name, operator, _ = found.groups()
         if length and operator:
             raise self.refuse("an expansion of a form that is not read", found.start(), found.end(), "expansion")

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.table import base_tools
+from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
@@ -25,7 +25,7 @@ from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Allow, Deny
-from handrail.tools.pool import AnyTool, Ingredients
+from handrail.tools.pool import AnyTool, Environment, Ingredients
 from handrail.tools.wording import did_you_mean
 
 
@@ -109,5 +109,6 @@ def _catalog(tool: AnyTool | str, policy: Policy, state: Path) -> Catalog:
         return Catalog(Ingredients(custom=(tool,)))
     folders = policy.working_dirs
     services = ToolServices(env=dict(os.environ), home=policy.home, working_dirs=lambda: folders, state=state)
-    catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog, lambda: services)))
+    environment = Environment(USUAL_FEATURES, services.env)
+    catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog, lambda: services), environment=environment))
     return catalog

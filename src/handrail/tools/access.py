@@ -37,6 +37,8 @@ class Access(NamedTuple):
     width: Width = "named"
     failed: bool = False
     """The tool declares what it touches, but could not for this input: no rule that names the tool vouches for it."""
+    consults: tuple[str, ...] = ()
+    """Services outside that get its input. The person chose them, so no rule about addresses is about them."""
     group: str = ""
     """Calls of one group do not conflict with each other, because what they do inside is scheduled by itself."""
 
@@ -120,7 +122,7 @@ def _texts(paths: Paths) -> tuple[str, ...]:
     return tuple([os.fspath(path) for path in paths])
 
 
-SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "filtered", "own", "width", "group")
+SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "consults", "filtered", "own", "width", "group")
 SHARED = Access.unknown(width="shared")
 EXCLUSIVE = Access.unknown()
 FAILED = Access(declared=False, width="exclusive", failed=True)

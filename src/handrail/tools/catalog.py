@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from handrail.conversation.context import LOADABLE_TOOLS
 from handrail.errors import ToolDefinitionError
@@ -12,7 +13,14 @@ from handrail.tools.search import Searchable, SearchIndex, parameter_text
 from handrail.tools.stub import ListedTool
 from handrail.tools.tool import PLAIN_VIEW, Tool
 
-MAX_ANNOUNCED = 200
+MAX_ANNOUNCED, MAX_NAMED = 200, 20
+
+Settle: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
+
+
+async def _nothing_comes() -> tuple[str, ...]:
+    """For a run without servers."""
+    return ()
 
 
 class Catalog:
@@ -22,6 +30,8 @@ class Catalog:
         self._ingredients = ingredients
         self._pool: Pool | None = None
         self._index: SearchIndex | None = None
+        self.settle: Settle = _nothing_comes
+        """Waits, for a while, for servers whose tools are not known yet."""
 
     @property
     def pool(self) -> Pool:
@@ -74,11 +84,23 @@ class Catalog:
         self._append([tool.name for tool in tools])
 
     def search(self, query: str, limit: int) -> list[str]:
-        """Names of matching tools, best first, among all that are or were deferred."""
+        """Names of matching tools, best first, among all that are or were deferred and that no rule denies by now."""
+        found = self._find(query, limit)
+        if any(self._is_denied(name) for name in found):  # by a rule that is newer than the index
+            self._index = None
+            found = self._find(query, limit)
+        return found
+
+    def _find(self, query: str, limit: int) -> list[str]:
         if self._index is None:
             held = self.pool.held
-            self._index = SearchIndex(_searchable(tool) for tool in self.pool.listed if tool.name in held)
+            searched = (tool for tool in self.pool.listed if tool.name in held and not self._is_denied(tool.name))
+            self._index = SearchIndex(map(_searchable, searched))
         return self._index.find(query, limit)
+
+    def _is_denied(self, name: str) -> bool:
+        tool = self.pool.find_listed(name)
+        return tool is None or self._ingredients.denied(name, tool.mcp)
 
     def activate(self, names: Iterable[str]) -> None:
         """Send the full definitions of these from the next request on."""
@@ -110,15 +132,22 @@ def _searchable(tool: ListedTool) -> Searchable:
     return Searchable(tool.name, tool.search_hint, text, parameter_text(json.loads(tool.schema_json)))
 
 
-def announcement(pool: Pool) -> str:
+def announcement(pool: Pool, connecting: Sequence[str] = ()) -> str:
     """
-    The note that tells the model which tools it can search for; empty when none is deferred.
+    The note that tells the model which tools it can search for; empty when there are none.
 
-    It goes outside the cached prefix, because it shrinks with every tool that is found.
+    It goes outside the cached prefix, because it shrinks with every tool that is found. `connecting` are servers whose
+    tools are not known yet.
     """
-    if not pool.deferred:
-        return ""
-    return f"{LOADABLE_TOOLS}{SEARCH_TOOL} before they are used:\n" + "\n".join(_lines(pool))
+    lines = _lines(pool)
+    if connecting:
+        lines.append(f"the tools of these MCP servers, still connecting (a search waits): {_name_list(connecting)}")
+    return f"{LOADABLE_TOOLS}{SEARCH_TOOL} before they are used:\n" + "\n".join(lines) if lines else ""
+
+
+def _name_list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def _lines(pool: Pool) -> list[str]:

@@ -36,6 +36,9 @@ class AgentIdentity:
 
     `mode` is the widest permission mode it may use; `transcript` is the file of its conversation, if there is one.
     `path` names the agents from the first sub-agent down to this one; `background`: no one waits for its answer.
+    `name` and `team` are what other agents call it, if it has a name.
+    `tools` are the lists of tools of its definition and of those it works for, where they give a tool only in part;
+    `notes` is the real path of the folder of its own notes.
     """
 
     id: str = "main"
@@ -44,6 +47,10 @@ class AgentIdentity:
     transcript: str = ""
     path: tuple[str, ...] = ()
     background: bool = False
+    name: str = ""
+    team: str = ""
+    tools: tuple[tuple[str, ...], ...] = ()
+    notes: str = ""
 
     @property
     def is_main(self) -> bool:
@@ -61,12 +68,17 @@ class AgentType:
 
 @record
 class McpResource:
-    """A resource that an MCP server offers, as the server describes it."""
+    """
+    A resource that an MCP server offers, as the server describes it.
+
+    The `uri` of a template has parts in braces, which whoever reads it fills in (RFC 6570).
+    """
 
     uri: str
     name: str = ""
     description: str = ""
     mime_type: str = ""
+    is_template: bool = False
 
 
 @record
@@ -138,6 +150,9 @@ class RunContext:
     undo: "Callable[[], UndoJournal | None]" = no_undo
     """Returns the undo journal of file changes; None = there is none."""
     state: StateStore = field(default_factory=StateStore)
+    """State of this agent's tools; a sub-agent has its own."""
+    session_state: StateStore = field(default_factory=StateStore)
+    """State of the whole session, which every agent of it may update; that of the main agent's tools is the same."""
     policy: "Callable[[RunContext], PermissionSnapshot]" = lambda _run: NO_RULES
     """Returns the policy in force for this run."""
     agent: AgentIdentity = field(default_factory=AgentIdentity)
@@ -211,6 +226,11 @@ class ToolContext:
             permissions=permissions or self._permissions,
         )
 
+    def settle(self, decision: Decision, permissions: PermissionSnapshot | None) -> None:
+        """The call was decided on, under this policy."""
+        self.decision = decision
+        self._permissions = permissions or self._permissions
+
     def decided_place(self, spelling: str) -> "Place | None":
         """Where a path of the input led when the call was decided on. None = it was not resolved then."""
         places = self.decision.places if self.decision else ()
@@ -228,8 +248,13 @@ class ToolContext:
 
     @property
     def state(self) -> StateStore:
-        """State shared by the tools of the run."""
+        """State shared by the tools of the run. What a sub-agent's tools change here, its caller does not see."""
         return self.run.state
+
+    @property
+    def session_state(self) -> StateStore:
+        """State of the whole session: the way for tools of a sub-agent to change something for all agents."""
+        return self.run.session_state
 
     @property
     def permissions(self) -> PermissionSnapshot:

@@ -1,4 +1,4 @@
-"""Running sub-agents: the task, the report, and the protocol of what runs them."""
+"""Sub-agents: tasks, reports, messages and teams, and the protocols of what runs them and carries messages."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -15,7 +15,7 @@ class AgentTask:
     """
     A task for a sub-agent. `background` None = as the session does it; `resume` is the id of one that goes on.
 
-    `name` is what messages may call it, `isolation` is "worktree" or empty.
+    `name` is what messages may call it, `team` the team that it works in, `isolation` is "worktree" or empty.
     """
 
     kind: str
@@ -27,6 +27,7 @@ class AgentTask:
     isolation: str = ""
     resume: str = ""
     name: str = ""
+    team: str = ""
 
 
 @record
@@ -68,6 +69,8 @@ class AgentNews(Progress):
     depth: int = 1
     prompt: str = ""
     background: bool = False
+    color: str = ""
+    """The color that its definition wants it shown in."""
 
 
 @record
@@ -81,10 +84,64 @@ class AgentFacts:
     name: str = ""
     parent: str = "main"
     background: bool = False
+    team: str = ""
+    color: str = ""
+
+
+@record
+class AgentMessage:
+    """A message to an agent, by name or id, or to all. `notify_when_idle`: its sender hears when they are idle."""
+
+    to: str
+    text: str
+    summary: str = ""
+    notify_when_idle: bool = False
+
+
+@record
+class Delivery:
+    """Who gets a message, and which of them it woke. `problem` says why none does."""
+
+    receivers: tuple[AgentFacts, ...] = ()
+    woken: tuple[str, ...] = ()
+    to_lead: bool = False
+    problem: str = ""
+
+
+@record
+class TeamEnd:
+    """How the members of a team ended: by themselves, or stopped when the time was up. `problem`: there is no team."""
+
+    finished: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class AgentTeams(Protocol):
+    """The agents of a session, and what carries messages between them."""
+
+    def all(self) -> tuple[AgentFacts, ...]:
+        """The sub-agents of this session so far, oldest first."""
+        ...
+
+    async def send(self, message: AgentMessage, ctx: ToolContext) -> Delivery: ...
+
+    def create_team(self, name: str, description: str) -> str:
+        """Make a team; returns why that is impossible, or an empty text."""
+        ...
+
+    async def delete_team(self, name: str, seconds: float) -> TeamEnd:
+        """Ask the members of a team to finish, wait so long at the most, stop those that are left, and forget it."""
+        ...
 
 
 class Delegate(Protocol):
     """Runs sub-agents."""
+
+    @property
+    def teams(self) -> AgentTeams:
+        """The agents of the session, and what carries messages between them."""
+        ...
 
     def agent_types(self) -> Mapping[str, bool]:
         """The types of sub-agents, each with whether it only reads."""
@@ -92,6 +149,10 @@ class Delegate(Protocol):
 
     def refuse(self, task: AgentTask, caller: AgentIdentity) -> str:
         """Why the caller cannot have this sub-agent; empty if it can."""
+        ...
+
+    def makes_worktree(self, task: AgentTask) -> bool:
+        """Whether the task would make a git worktree."""
         ...
 
     async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport: ...

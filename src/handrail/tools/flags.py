@@ -38,7 +38,11 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
 
 def is_enabled(tool: AnyTool) -> bool:
     """Whether the tool can be used now."""
-    return ask_tool(tool.name, "is_enabled", lambda: bool(tool.is_enabled()), careful=False)
+    try:
+        return bool(tool.is_enabled())
+    except Exception:
+        log.exception("%s.is_enabled raised; it counts as switched off", tool.name)
+        return False
 
 
 def says_no(tool: AnyTool, name: str, args: Any) -> bool:
@@ -48,7 +52,11 @@ def says_no(tool: AnyTool, name: str, args: Any) -> bool:
 
 def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
     """What the tool declares that the call accesses; `failed` if it raises or returns something else."""
-    access: object = ask_tool(tool.name, "access", lambda: tool.access(args, run), FAILED)
+    try:
+        access: object = tool.access(args, run)
+    except Exception:
+        log.exception("%s.access raised; the careful answer is used", tool.name)
+        return FAILED
     return access if isinstance(access, Access) else FAILED
 
 

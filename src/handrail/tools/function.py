@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from types import UnionType
 from typing import (
     Annotated,
@@ -22,12 +22,13 @@ from typing import (
     overload,
 )
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import PydanticJsonSchemaWarning
 from pydantic_core import SchemaError
 
+from handrail.conversation.blocks import Json
 from handrail.errors import ToolDefinitionError
 from handrail.files.paths import resolve
 from handrail.tools.access import Access
@@ -106,6 +107,10 @@ class FunctionTool(Tool[BaseModel]):
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._function(*args, **kwargs)
 
+    @cached_property
+    def output_schema(self) -> Json | None:
+        return _output_schema(self._function)
+
     def prompt(self, view: PromptView) -> str:
         return self._about
 
@@ -181,6 +186,20 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[Function
     if function is not None:
         return FunctionTool(function, {})
     return lambda decorated: FunctionTool(decorated, flags)
+
+
+def _output_schema(function: Callable[..., Any]) -> Json | None:
+    """The schema of the return type; None for texts, outputs, and what has no schema."""
+    hint = get_type_hints(function, include_extras=True).get("return", Any)
+    if hint in (Any, object, None, type(None), str, bytes, Output):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PydanticJsonSchemaWarning)
+            found: Json = TypeAdapter(hint).json_schema(mode="serialization")
+            return found
+    except UNFIT:
+        return None
 
 
 def as_output(value: object) -> Output:

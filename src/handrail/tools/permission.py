@@ -27,7 +27,7 @@ class Verdict(Enum):
 class Strength(IntEnum):
     """How much an opinion weighs. The highest decides, whatever the lower ones say."""
 
-    NOBODY = 0
+    UNANSWERED = 0
     PERSON = 1
     CLASSIFIER = 2
     MODE = 3
@@ -80,6 +80,8 @@ class Allow:
 
     updated_input: Json | None = None
     updated_permissions: tuple[Update, ...] = ()
+    by: str = ""
+    """The name of the person who said it, where several can."""
 
 
 @record
@@ -89,6 +91,8 @@ class Deny:
     message: str = ""
     interrupt: bool = False
     feedback: tuple[ResultBlock, ...] = ()
+    by: str = ""
+    """The name of the person who said it, where several can."""
 
 
 @record

@@ -198,6 +198,8 @@ class Ingredients:
     usable: Callable[[ListedTool], bool] = methodcaller("is_enabled")
     shown: frozenset[str] = frozenset()
     """Names of tools that were in the pool before: they keep their places even if they can no longer be used."""
+    expects_servers: bool = False
+    """Whether tools of MCP servers may come later: then the model can search for them from the start."""
     sent: frozenset[str] = frozenset()
     """Names of tools that the model was sent in full before deferral began: they keep their places."""
 
@@ -210,8 +212,8 @@ def assemble(what: Ingredients) -> Pool:
     mcp = _choose(what.mcp, what, {name for tool in own for name in (tool.name, *tool.aliases)}, disabled)
     callers = frozenset(tool.name for tool in what.custom).difference(tool.name for tool in listed)
     held = _held_back(own, mcp, callers, what)
-    searches = held or SEARCH_TOOL in what.shown or any(_can_wait(tool, callers) for tool in mcp)
-    if what.deferral.mode != "off" and not searches:
+    expected = what.expects_servers or SEARCH_TOOL in what.shown or any(_can_wait(tool, callers) for tool in mcp)
+    if what.deferral.mode != "off" and not held and not expected:
         own = [tool for tool in own if tool.name != SEARCH_TOOL]  # there is nothing to search for
     own, mcp = sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME)
     return Pool(own, mcp, held=held, appended=what.appended, late=what.late, disabled=tuple(disabled))

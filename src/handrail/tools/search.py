@@ -9,7 +9,7 @@ import heapq
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,6 +60,11 @@ class Searching(Protocol):
     def search(self, query: str, limit: int) -> list[str]: ...
 
     def activate(self, names: Iterable[str]) -> None: ...
+
+    @property
+    def settle(self) -> Callable[[], Awaitable[Sequence[str]]]:
+        """Waits, for a while, for servers whose tools are not known yet; the names of those that still are not."""
+        ...
 
 
 def parse_query(text: str) -> Query:
@@ -142,7 +147,7 @@ class SearchIndex:
             for number in found.keys() & best:
                 best[number] += found[number] * share
         for number in best:
-            best[number] *= 1 + NAME_BONUS * self._named(number, shares)
+            best[number] *= 1 + NAME_BONUS * self._name_share(number, shares)
         return best
 
     def _divide(self, shares: Mapping[str, float]) -> tuple[list[str], list[str]]:
@@ -185,7 +190,7 @@ class SearchIndex:
                     return
                 yield term, BEGINNING_SHARE
 
-    def _named(self, number: int, shares: Mapping[str, float]) -> float:
+    def _name_share(self, number: int, shares: Mapping[str, float]) -> float:
         """How much of a tool's name was asked for, 0 to 1."""
         asked = [self._rarity[part] * shares[part] for part in self._name_stems[number] if part in shares]
         return sum(asked) / self._name_rarity[number] if asked else 0.0

@@ -78,7 +78,7 @@ def _without_inflection(word: str) -> str:
 COMMON = frozenset(COMMON_WORDS.split())
 
 
-def _related() -> dict[str, tuple[str, ...]]:
+def _related_words() -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
     for line in SYNONYMS.strip().splitlines():
         group = {stem(word) for word in line.split()}
@@ -87,5 +87,5 @@ def _related() -> dict[str, tuple[str, ...]]:
     return {word: tuple(sorted(others)) for word, others in found.items()}
 
 
-RELATED = _related()
+RELATED = _related_words()
 """By stem, the stems of words that may be meant as well."""

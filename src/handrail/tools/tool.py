@@ -124,6 +124,11 @@ class Tool(ToolDisplay[In], ABC):
             return model.take(raw) or schema.parse_plain(model, raw)  # type: ignore[return-value]  # In is what it makes
         return schema.parse_model(model, raw)  # type: ignore[return-value]  # the same
 
+    @cached_property
+    def output_schema(self) -> Json | None:
+        """The JSON Schema of the data that it returns; None = it promises none."""
+        return None
+
     async def validate(self, args: In, ctx: ToolContext) -> Refuse | Ask | None:
         """Whether the input makes sense here and now; None = it does."""
         return None
@@ -214,6 +219,8 @@ class Tool(ToolDisplay[In], ABC):
         """The blocks that the model gets for an output."""
         blocks = output.blocks
         if output.text:
+            if not blocks:
+                return (Text(sendable(output.text)),)
             blocks = (Text(output.text), *blocks)
         elif not blocks:
             blocks = (Text("" if output.data is None else json_text(output.data)),)

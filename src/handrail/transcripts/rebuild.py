@@ -29,6 +29,19 @@ FALLEN = (
 
 
 @record
+class SpentSoFar:
+    """The answers of a session and what they cost; None if the price of one is not known."""
+
+    answers: int = 0
+    dollars: float | None = 0.0
+
+    def plus(self, dollars: float | None) -> "SpentSoFar":
+        """With one more answer."""
+        known = None if self.dollars is None or dollars is None else self.dollars + dollars
+        return SpentSoFar(self.answers + 1, known)
+
+
+@record
 class RebuiltTranscript:
     """
     The conversation of a transcript.
@@ -52,6 +65,7 @@ class RebuiltTranscript:
     """The last working folder of calls, if it is not the first one."""
     deferred: ToolUse | None = None
     """The deferred call at the end; its result in the messages is a placeholder."""
+    spent: SpentSoFar = SpentSoFar()
 
 
 def rebuild(records: Iterable[Record | BrokenLine], *, upto: str = "") -> RebuiltTranscript:
@@ -105,6 +119,7 @@ class _Rebuilder:
         self._places: dict[str, int] = {}
         self._lines: list[str] = []
         self._ids: set[str] = set()
+        self._spent = SpentSoFar()
 
     def take(self, line: Record) -> None:
         if line.get("isSidechain") and not self._is_of_subagent(line):
@@ -215,10 +230,10 @@ class _Rebuilder:
                 self._close()
                 self._repairs.clear()
                 self.problems.clear()
-            case "title" | "mode" | "model" as name:
-                self._facts[name] = line[name]
-            case "moved":
-                self._facts["moved"] = line["cwd"]
+            case "title" | "mode" | "model" | "moved" as name:
+                self._facts[name] = line["cwd" if name == "moved" else name]
+            case "answered":
+                self._spent = self._spent.plus(line.get("dollars"))
             case _:
                 pass
 
@@ -325,6 +340,7 @@ class _Rebuilder:
             note,
             facts.get("moved", ""),
             deferred,
+            self._spent,
         )
 
     def _deferred_call(self) -> ToolUse | None:

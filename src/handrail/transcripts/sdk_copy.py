@@ -130,10 +130,11 @@ def _about(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record without the fields that only we understand."""
+    record = {name: value for name, value in record.items() if name != "ending"}
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(content, list):
-        return dict(record)
+        return record
     blocks = [
         {key: each for key, each in block.items() if key != OWN} if isinstance(block, dict) else block
         for block in content

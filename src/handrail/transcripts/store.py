@@ -204,7 +204,9 @@ class TranscriptStore:
 
     def _writer(self, log: Log, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> TranscriptWriter:
         kept, last, title = rebuilt.messages, rebuilt.last, rebuilt.title
-        return TranscriptWriter(log, name, cwd, self.redactor, kept=kept, last=last, parent=parent, title=title)
+        return TranscriptWriter(
+            log, name, cwd, self.redactor, kept=kept, last=last, parent=parent, title=title, spent=rebuilt.spent
+        )
 
     def _paths(self, name: str) -> Iterator[Path]:
         """The files of that id, of any working folder."""

@@ -10,6 +10,7 @@ Writes a conversation to its transcript as it happens.
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -20,6 +21,7 @@ from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.transcripts.log import OWN, VERSION, Log
+from handrail.transcripts.rebuild import SpentSoFar
 
 SHOWN = 500
 FIXED_KEYS = frozenset({"type", "id", "tool_use_id", "name"})
@@ -62,6 +64,7 @@ class TranscriptWriter:
         parent: str = "",
         title: str = "",
         agent: str = "",
+        spent: SpentSoFar = SpentSoFar(),  # noqa: B008  # frozen
         now: Callable[[], str] = timestamp,
     ) -> None:
         self.session_id = session_id
@@ -77,6 +80,7 @@ class TranscriptWriter:
         self._blocks: dict[int, AssistantBlock] = {}
         self._results: dict[str, ToolResult] = {}
         self._title = title
+        self._spent = spent
         self.next_id = ""
         """The id that the next message of the user gets; empty = a new one."""
         self.ids: dict[int, str] | None = None
@@ -84,6 +88,11 @@ class TranscriptWriter:
         # nothing is written before the first message: a run that fails at its start leaves no transcript behind
         opened = {"type": OWN, "event": "opened", "version": VERSION, "cwd": cwd}
         self._waiting: list[Value] = [{**opened, "parent": parent} if parent else opened] if log.new else []
+
+    @property
+    def path(self) -> Path:
+        """The file of the transcript; it is made with the first message."""
+        return self._log.path
 
     # What happens in a conversation
 
@@ -131,11 +140,21 @@ class TranscriptWriter:
         if self.failure is not None:
             raise self.failure
 
-    def end_call(self, result: ToolResult) -> None:
-        """Write the result of a call."""
+    def end_call(self, result: ToolResult, facts: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Write the result of a call, and how it ended."""
         self._results[result.tool_use_id] = result
-        self._line("user", _with_role("user", (result,), self._clean))
+        self._line("user", _with_role("user", (result,), self._clean), {"ending": dict(facts)} if facts else facts)
         self._remember(result)
+
+    def add_fact(self, event: str, values: Mapping[str, Any]) -> None:
+        """Write what happens to the run, once something was said in it."""
+        if not self._waiting and self.failure is None:
+            if event == "answered":
+                self._spent = self._spent.plus(values.get("dollars"))
+            spent = {"answers": self._spent.answers, "dollars": self._spent.dollars}
+            so_far = {"session": spent} if event == "ended" else {}  # lists read only the end of a long file
+            self._event(event, self._clean({**values, **so_far}))
+            self.failure = None  # the conversation is whole without it
 
     def defer_call(self, use: ToolUse, result: ToolResult) -> None:
         """

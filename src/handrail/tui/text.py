@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 WIDE = frozenset("WF")
 ZERO = frozenset(("Mn", "Me", "Cf"))
+EMOJI_STYLE = "\ufe0f"
+"""Makes a narrow character wide in terminals that know it."""
 MORE = "..."
 
 
 def char_columns(char: str) -> int:
-    """How many columns a character takes."""
-    if char.isascii():
+    """How many columns a character takes at the most: terminals differ in what they join into one."""
+    if char.isascii() or char == EMOJI_STYLE:
         return 1
     if unicodedata.category(char) in ZERO:
         return 0
@@ -18,7 +20,7 @@ def char_columns(char: str) -> int:
 
 
 def columns(text: str) -> int:
-    """How many columns a line takes."""
+    """How many columns a line takes at the most."""
     return len(text) if text.isascii() else sum(map(char_columns, text))
 
 

@@ -1,11 +1,20 @@
 """A search beside a file with the name of a secret leaves that file out and says so."""
 
+from pathlib import Path
+
 import pytest
 
+from handrail.builtin.support.ripgrep import packaged_rg
+from handrail.files import paths
 from handrail.tools.outcome import Status
 from tests.builtin.bash.session import Session
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path, {"PATH": f"{Path(packaged_rg()).parent}:/usr/bin:/bin"})
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +35,12 @@ def secrets(session: Session) -> None:
         "(grep -rh TOKEN . | sort)",
         "grep -r TOKEN",
         'echo "$(grep -r TOKEN .)"',
+        "rg TOKEN --sort path",
+        "rg -uuu TOKEN",
+        "rg --hidden -g '*' -g '.env' -g 'src/**' --iglob '**/SERVER.key' --iglob '*' TOKEN",
+        "rg -t py -t sh TOKEN --no-ignore -.",
+        "rg TOKEN src .",
+        "for x in 1; do rg -uu TOKEN | sort; done",
     ],
 )
 async def test_a_search_shows_everything_but_secrets(session: Session, line: str) -> None:
@@ -53,6 +68,15 @@ async def test_a_search_shows_everything_but_secrets(session: Session, line: str
         "unset -f grep; grep -r TOKEN .",
         "exec grep -r TOKEN .",
         "POSIXLY_CORRECT=1 grep -r TOKEN .",
+        "rg TOKEN .env",
+        "rg TOKEN src/.aws",
+        "rg -L TOKEN",
+        "rg TOKEN -- .",
+        "command rg TOKEN",
+        "echo . | xargs rg TOKEN",
+        "x=--; rg -uu TOKEN $x .",
+        "rg -uu TOKEN . -e",
+        "mv .env b.txt; rg TOKEN",
     ],
 )
 async def test_a_secret_that_is_named_or_cannot_be_left_out_is_asked_about(session: Session, line: str) -> None:
@@ -60,6 +84,29 @@ async def test_a_secret_that_is_named_or_cannot_be_left_out_is_asked_about(sessi
 
     assert outcome.status is Status.DENIED
     assert "hunter2" not in outcome.result.text
+
+
+async def test_an_ignore_file_of_the_project_does_not_bring_a_secret_back(session: Session) -> None:
+    (session.project / ".ignore").write_text("!.env\n!src/.aws\n!*.key\n")
+
+    outcome = await session.bash("rg TOKEN", session.rules())
+
+    assert "TOKEN = read()" in outcome.result.text
+    assert "hunter2" not in outcome.result.text
+
+
+@pytest.mark.parametrize("line", ["rg -uuu TOKEN", "grep -r TOKEN ."])
+async def test_in_a_folder_with_too_many_files_every_name_of_a_secret_is_left_out(
+    session: Session, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "MAX_BENEATH", 3)
+    (session.project / "ID_RSA").write_text("TOKEN=hunter2\n")
+
+    outcome = await session.bash(line, session.rules())
+
+    assert "TOKEN = read()" in outcome.result.text
+    assert "hunter2" not in outcome.result.text
+    assert "left out, since they may hold secrets: all files with the name of a secret" in outcome.result.text
 
 
 async def test_in_bypass_nothing_is_left_out(session: Session) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, TaskRequest, close_tasks
 from handrail.conversation.blocks import Text
+from handrail.conversation.messages import Message, UserMessage
 from handrail.errors import HandrailError
 from handrail.tools.outcome import Cause, Status
 from tests.builtin.bash.session import Session
@@ -27,8 +28,9 @@ async def begun(session: Session, command: str, **given: Any) -> str:
     return str(outcome.output.data["backgroundTaskId"])
 
 
-def told(session: Session) -> list[str]:
-    texts = [block.text for found in session.tasks.attachments() for block in found.content if isinstance(block, Text)]
+def told(session: Session, *history: Message) -> list[str]:
+    notes = session.tasks.attachments(history=history)
+    texts = [block.text for found in notes for block in found.content if isinstance(block, Text)]
     return [line for text in texts for line in text.splitlines()]
 
 
@@ -130,9 +132,26 @@ async def test_the_model_is_told_once_when_a_task_ends(session: Session) -> None
 
 
 async def test_a_task_whose_end_was_shown_is_not_told_again(session: Session) -> None:
-    await session.use("TaskOutput", {"task_id": await begun(session, "true")})
+    outcome = await session.use("TaskOutput", {"task_id": await begun(session, "true")})
 
+    assert told(session, UserMessage((outcome.result,))) == []
     assert told(session) == []
+
+
+@pytest.mark.parametrize("is_in_history", [True, False])
+async def test_an_end_is_told_once_also_if_the_process_is_killed_while_it_is_told(
+    session: Session, is_in_history: bool
+) -> None:
+    task = session.tasks.get(await begun(session, "true"))
+    assert task is not None
+    await task.wait(20)
+    note = next(iter(session.tasks.attachments()))  # killed here: nothing has asked for the next one
+
+    history = (note,) if is_in_history else ()
+    resumed = BackgroundTasks(session.tasks.folder.parent)
+    assert len(list(resumed.attachments(history=history))) == (not is_in_history)
+    again = BackgroundTasks(session.tasks.folder.parent)
+    assert list(again.attachments()) == []
 
 
 async def test_each_line_of_a_monitor_is_an_event(session: Session) -> None:

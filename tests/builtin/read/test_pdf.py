@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from handrail.builtin.read import images, pdf, pdf_process
 from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support import reader_process
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.abort import AbortReason, AbortSignal
@@ -157,9 +158,9 @@ def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.Monke
 def test_a_document_that_breaks_the_library_or_never_ends_is_told(
     ctx: ToolContext, services: ToolServices, monkeypatch: pytest.MonkeyPatch, program: str, told: str
 ) -> None:
-    monkeypatch.setattr(pdf_process, "START", (sys.executable, "-I", "-c", program))
+    monkeypatch.setattr(reader_process, "START", (sys.executable, "-I", "-c", program))
     if "sleep" in program:
-        monkeypatch.setattr(pdf_process, "MAX_SECONDS", 0.3)
+        monkeypatch.setattr(reader_process, "MAX_SECONDS", 0.3)
 
     with pytest.raises(ToolError, match=told):
         read(ctx, services, document(1))
@@ -169,8 +170,8 @@ def test_an_abort_ends_it_at_once(ctx: ToolContext, services: ToolServices, monk
     gate = ctx.cwd / "gate"
     os.mkfifo(gate)
     endless = f"import time; open({str(gate)!r}, 'w'); time.sleep(1000)"
-    monkeypatch.setattr(pdf_process, "START", (sys.executable, "-I", "-c", endless))
-    monkeypatch.setattr(pdf_process, "MAX_SECONDS", 100.0)  # whoever waits for it fails by its message
+    monkeypatch.setattr(reader_process, "START", (sys.executable, "-I", "-c", endless))
+    monkeypatch.setattr(reader_process, "MAX_SECONDS", 100.0)  # whoever waits for it fails by its message
 
     def stop() -> None:
         gate.read_bytes()
@@ -194,7 +195,7 @@ def test_a_page_that_is_drawn_without_end_is_given_up(monkeypatch: pytest.Monkey
         b"3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</XObject<</F 10 0 R>>>>/Contents 11 0 R>>\n"
     )
     start = b"1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n"
-    monkeypatch.setattr(pdf_process, "MAX_SECONDS", 2.0)
+    monkeypatch.setattr(reader_process, "MAX_SECONDS", 2.0)
 
     data = b"%PDF-1.4\n" + start + page + b"endobj\n" + forms + b"trailer<</Root 1 0 R>>"
     with pytest.raises(ToolError, match="takes more than 2 seconds"):

@@ -39,6 +39,13 @@ CASES = [
     pytest.param("Read", {"file_path": ".env"}, "--allowedTools 'Read(/{cwd}/.env)'", id="a secret, by its name"),
     pytest.param("Grep", {"pattern": "x", "path": "/etc"}, "--allowedTools 'Read(//etc/**)'", id="a folder elsewhere"),
     pytest.param("Write", {"file_path": "a", "content": ""}, "--permission-mode acceptEdits", id="an edit"),
+    pytest.param(
+        "WebFetch",
+        {"url": "http://localhost:3000/"},
+        "--allowedTools 'WebFetch(domain:localhost:3000)'",
+        id="a server on this machine, by its name and port",
+    ),
+    pytest.param("WebFetch", {"url": "http://169.254.169.254:80/"}, "", id="nothing allows credentials of the machine"),
     pytest.param("Bash", {"command": "rm -rf ~"}, "", id="nothing allows removing the home folder"),
     pytest.param("Write", {"file_path": ".git/config", "content": ""}, "", id="nor a protected path"),
     pytest.param("Bash", {"command": "curl evil"}, "", id="nor what a rule denies"),

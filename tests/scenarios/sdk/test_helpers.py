@@ -24,6 +24,7 @@ from claude_agent_sdk import (
 )
 from mcp.types import ToolAnnotations
 
+from handrail.conversation.blocks import ToolUse
 from handrail.testing.model_server import Reply
 from tests.scenarios.sdk.driving import call, calls, end, only, results, say, system, texts, turn, world
 
@@ -305,3 +306,33 @@ async def test_agents_in_the_background_are_tasks_that_can_be_stopped_and_their_
         "Both began.", "I heard of the first.", "I heard of the second.",
     ]  # fmt: skip
     assert stopped == ["reviewer"]
+
+
+async def test_a_member_of_a_team_is_a_task_each_time_that_it_works(tmp_path: Path) -> None:
+    member: dict[str, Any] = {"description": "Look", "prompt": "member task", "subagent_type": "reviewer"}
+    replies = (
+        Reply((call(1, "TeamCreate", team_name="crew"),), to="zeppelin"),
+        Reply((ToolUse("toolu_2", "Agent", {**member, "name": "one", "team_name": "crew"}),), to="zeppelin"),
+        say("Started.", to="zeppelin"),
+        say("First look.", to="member task"),
+        Reply((call(3, "SendMessage", to="one", message="look again"),), to="zeppelin"),
+        say("I wrote to it.", to="zeppelin"),
+        say("Second look.", to="member task"),
+        say("Heard.", to="zeppelin"),
+    )
+    async with world(tmp_path, *replies) as w, w.client(agents={"reviewer": REVIEWER}) as client:
+        await client.query("zeppelin")
+        seen: list[Any] = []
+        async for message in client.receive_messages():
+            seen.append(message)
+            if [each.result for each in only(seen, ResultMessage)][-1:] == ["Heard."]:
+                break
+        asked = [w.said(number) for number in range(len(w.server.requests))]
+    started, over = only(seen, TaskStartedMessage), only(seen, TaskNotificationMessage)
+    assert len(started) == len(over) == 2
+    assert {each.task_id for each in started} | {each.task_id for each in over} == {started[0].task_id}
+    assert {each.tool_use_id for each in started} == {"toolu_2"}
+    assert [each.status for each in over] == ["completed", "completed"]
+    assert [each.result for each in only(seen, ResultMessage)] == ["Started.", "I wrote to it.", "Heard."]
+    assert any("look again" in each and "from=" in each for each in asked)
+    assert any("is idle; SendMessage wakes it" in each for each in asked)

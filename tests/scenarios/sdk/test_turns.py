@@ -354,7 +354,7 @@ async def test_an_unknown_option_of_a_newer_sdk_is_warned_about(tmp_path: Path) 
         messages = await w.ask(
             "hi",
             extra_args={"from-the-future": "x"},
-            tools=["Read", "WebSearch"],
+            tools=["Read", "CrystalBall"],
             plugins=[{"type": "local", "path": str(tmp_path)}],
             task_budget={"total": 1000},
             thinking={"type": "adaptive", "display": "omitted"},
@@ -364,7 +364,7 @@ async def test_an_unknown_option_of_a_newer_sdk_is_warned_about(tmp_path: Path) 
     assert end(messages).result == "Fine."
     assert system(messages, "init")[0]["tools"] == ["Read"]
     assert any("--from-the-future" in line for line in w.errors)
-    assert any("WebSearch" in line for line in w.errors)
+    assert any("CrystalBall" in line for line in w.errors)
     assert sent.body["output_config"]["task_budget"] == {"type": "tokens", "total": 1000}
     assert "task-budgets-2026-03-13" in sent.headers["anthropic-beta"]
     assert sent.body["thinking"] == {"type": "adaptive", "display": "omitted"}

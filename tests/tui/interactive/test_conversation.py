@@ -271,6 +271,21 @@ async def test_without_a_key_the_person_chooses_and_nothing_is_an_error_page(pro
             await leave(terminal)
 
 
+@pytest.mark.needs("git")
+async def test_without_a_key_the_demo_is_a_choice(project: Path) -> None:
+    async with ModelServer([], strict=True) as server:
+        env = variables(server, project)
+        bare = {name: value for name, value in env.items() if not name.startswith(("ANTHROPIC", "OPENAI"))}
+        async with Conversing(project, bare) as terminal:
+            await terminal.until("Watch the demo first")
+            await terminal.until_asked()
+            terminal.type("4")
+            await terminal.until("The rules of the project")
+            terminal.process.terminate()
+            assert await terminal.code() == 143
+            assert terminal.has_usual_modes()
+
+
 async def test_a_new_folder_is_trusted_only_after_a_yes(project: Path) -> None:
     (project / ".handrail").mkdir()
     hook = {"hooks": [{"type": "command", "command": "touch hooked"}]}
@@ -323,8 +338,8 @@ async def test_the_models_questions_are_answered_by_choice_and_in_own_words(proj
         terminal.type("2")
         await terminal.until("Which walls?")
         await terminal.until_asked()
-        terminal.type("1")
-        await terminal.until("[x] red")
+        terminal.type("2")
+        await terminal.until("> 2. [x] blue")  # the cursor stays where it was
         await terminal.until_asked()
         terminal.type("3")
         await terminal.until("Another answer")
@@ -337,4 +352,4 @@ async def test_the_models_questions_are_answered_by_choice_and_in_own_words(proj
 
     told = server.requests[1].raw.decode()
     assert r"Which colour?\n  blue" in told
-    assert r"Which walls?\n  red, the north one" in told
+    assert r"Which walls?\n  blue, the north one" in told

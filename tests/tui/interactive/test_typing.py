@@ -1,5 +1,6 @@
 """What is typed into a conversation: commands, notes, files, pastes; other sizes, other terminals, line by line."""
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -7,12 +8,17 @@ from pathlib import Path
 import pytest
 from tests.cli.test_run import variables
 from tests.interactive import Conversing
+from tests.session.test_mcp_session import REFERENCE
 from tests.tui.interactive.test_conversation import CHECK, leave, said
 
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 @pytest.fixture
@@ -82,7 +88,7 @@ async def test_a_long_paste_is_folded_and_what_was_sent_can_be_searched_for(proj
 
 @pytest.mark.parametrize("columns", [40, 100])
 async def test_a_narrow_terminal_without_colour_shows_everything_in_its_width(project: Path, columns: int) -> None:
-    words = "A sentence that is longer than a narrow terminal is wide, with 漢字 and 👩 in it. "
+    words = "A sentence that is longer than a narrow terminal is wide, with 漢字, 👩 and e\u0301 in it. "
     async with ModelServer([Reply((Text(words * 3),), piece=9), Reply((CHECK,)), said("Done.")], strict=True) as server:
         env = {**variables(server, project), "NO_COLOR": "1"}
         async with Conversing(project, env, "Say much.", columns=columns, rows=30) as terminal:
@@ -175,3 +181,78 @@ async def test_the_transcript_has_every_input_and_decision_and_another_session_c
             await terminal.until("The first one.")
             terminal.type("/exit\r")
             assert await terminal.code() == 0
+        async with Conversing(project, variables(server, project), "--resume") as chosen:
+            await chosen.until("Go on with which session?")
+            await chosen.until("> Run the checks.")
+            chosen.type("first session")
+            await chosen.until("> Run the checks.", gone=True)
+            chosen.type("\r")
+            await chosen.until("The first one.")
+            await leave(chosen)
+
+
+async def test_agents_skills_and_plugins_are_listed_and_a_plan_names_the_mode_that_follows(project: Path) -> None:
+    replies = [Reply((ToolUse("t1", "ExitPlanMode", {}),)), said("I go on.")]
+    async with ModelServer(replies, strict=True) as server:
+        env = variables(server, project)
+        home = Path(env["HOME"]) / ".handrail"
+        (home / "agents").mkdir(parents=True)
+        (home / "agents" / "finder.md").write_text("---\nname: finder\ndescription: Finds it.\n---\nFind it.\n")
+        (home / "skills" / "tidy").mkdir(parents=True)
+        (home / "skills" / "tidy" / "SKILL.md").write_text("---\nname: tidy\ndescription: Tidies up.\n---\nTidy.\n")
+        async with Conversing(project, env, rows=40) as terminal:
+            await terminal.until("mode default")
+            terminal.type("/agents\r")
+            await terminal.until("finder (user): Finds it.")
+            terminal.type("/skills\r")
+            await terminal.until("/tidy (user): Tidies up.")
+            terminal.type("/plugins\r")
+            await terminal.until("No plugins were added.")
+            terminal.type("/mode acceptEdits\r")
+            await terminal.until("The mode is acceptEdits.")
+            terminal.type("/plan the repair\r")
+            await terminal.until_asked()
+            assert "> 1. Yes, and go on in mode acceptEdits" in terminal.shown
+            terminal.type("1")
+            await terminal.until("I go on.")
+            await terminal.until("mode acceptEdits (Shift+Tab)")
+            terminal.type("/plan\r")
+            await terminal.until("mode plan (Shift+Tab)")
+            terminal.type("/plan\r")
+            await terminal.until("There is no plan yet.")
+            await leave(terminal)
+    assert "the repair" in server.requests[0].raw.decode()
+
+
+async def test_a_bare_start_says_how_to_begin_and_resume_without_an_id_needs_sessions(project: Path) -> None:
+    async with ModelServer([], strict=True) as server:
+        async with Conversing(project, variables(server, project)) as terminal:
+            await terminal.until("/help shows the commands and keys")
+            await leave(terminal)
+        async with Conversing(project, variables(server, project), "--resume") as terminal:
+            await terminal.until("this folder has no session yet")
+            assert await terminal.code() == 1
+
+
+async def test_paths_of_images_and_resources_of_servers_go_along_with_a_prompt(project: Path) -> None:
+    (project / "my shot.PNG").write_bytes(PIXEL)
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"ref": REFERENCE}}))
+    async with (
+        ModelServer([said("A picture."), said("Sunny.")], strict=True) as server,
+        Conversing(project, variables(server, project), "--trust", "--allowedTools", "mcp__ref") as terminal,
+    ):
+        await terminal.until("mode default")
+        terminal.type(r"What is in my\ shot.PNG, and in none.png?" + "\r")
+        await terminal.until("A picture.")
+        assert r"> What is in @my\ shot.PNG, and in none.png?" in terminal.whole
+        terminal.type("and in @re")
+        await terminal.until("ref:  ")
+        terminal.type("f:today")
+        await terminal.until("ref:notes://today")
+        terminal.type("\t\r\r")
+        await terminal.until("Sunny.")
+        await leave(terminal)
+
+    assert '"type": "image"' in server.requests[0].raw.decode().replace('":"', '": "')
+    assert "@ref:notes://today" in server.requests[1].raw.decode()
+    assert "sunny" in server.requests[1].raw.decode()

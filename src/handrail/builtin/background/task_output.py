@@ -40,8 +40,6 @@ class TaskOutput(ReadOnlyTool[TaskOutputInput]):
         limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
         size = task.output.stat().st_size if task.output.exists() else 0
         spoken = read_output(task.output, size, limit, limit // 3) if size else EMPTY
-        if status != "running":
-            task.mark_reported()
         code = "" if task.code is None else f", exit code {task.code}"
         notice = spoken.notice(str(task.output), ctx.options.tools()) if spoken.cut else ""
         note = f"({task.note})" if task.note else ""
@@ -54,7 +52,7 @@ class TaskOutput(ReadOnlyTool[TaskOutputInput]):
             "output": spoken.text,
             "exitCode": task.code,
         }
-        text = "\n".join(filter(None, (f"Task {task.id}: {status}{code}", notice, spoken.text.rstrip(), note)))
+        text = "\n".join(filter(None, (f"{task.label}: {status}{code}", notice, spoken.text.rstrip(), note)))
         return Output(
             text=text,
             blocks=(spoken.image,) if spoken.image else (),

@@ -39,7 +39,6 @@ class TaskStop(Tool[TaskStopInput]):
         task = find_task(tasks_of(self._services), args.task_id or args.shell_id or "")
         running = task.look() == "running"
         await task.stop()
-        task.mark_reported()
-        message = f"Task {task.id} was stopped." if running else f"Task {task.id} was over already: {task.status}."
+        message = f"{task.label} was stopped." if running else f"{task.label} was over already: {task.status}."
         data = {"message": message, "task_id": task.id, "task_type": task.kind, "command": task.text}
         return Output(text=message, data=data, card=Card(title=f"Task {task.id}", detail=task.status))

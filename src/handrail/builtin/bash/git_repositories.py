@@ -14,24 +14,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from handrail.processes.git_settings import RUNS_OR_FETCHES, matcher
 from handrail.processes.run import Ended, run
 from handrail.shell.model import Requirement
 from handrail.shell.tables.git.preconditions import ENTERED, FSMONITOR, HOOKS, LAZY_FETCH, NOT_BARE
 
 GIT_BY_ENVIRONMENT = frozenset({"--no-pager", "--no-optional-locks"})
 FORBIDDEN = {
-    "git-external-diff": re.compile(r"diff\.(?:external|.*\.command)\Z"),
-    "git-textconv": re.compile(r"diff\..*\.textconv\Z"),
-    "git-textconv-check": re.compile(r"diff\..*\.textconv\Z"),
-    "git-filters": re.compile(r"filter\..*\.(?:clean|smudge|process)\Z"),
-    "git-alias-whatchanged": re.compile(r"alias\.whatchanged\Z"),
+    "git-external-diff": matcher("external diff"),
+    "git-textconv": matcher("textconv"),
+    "git-textconv-check": matcher("textconv"),
+    "git-filters": matcher("filters"),
+    "git-alias-whatchanged": matcher("alias"),
 }
 """Settings that the repository must not have. The user's own configuration is trusted."""
-FORBIDDEN_INSIDE = re.compile(
-    r"diff\.(?:external|.*\.(?:command|textconv))\Z|filter\..*\.(?:clean|smudge|process)\Z|core\.fsmonitor\Z"
-    r"|gpg\.(?:.*\.)?program\Z|merge\..*\.driver\Z|alias\.whatchanged\Z|extensions\.partialclone\Z|remote\..*\.promisor\Z"
-)
-"""Settings that a repository must not have where git runs without our settings."""
 OFF = frozenset(("", "false", "no", "off", "0"))
 INCLUDE = re.compile(r"include(?:if\..*)?\.path\Z")
 OF_THE_REPOSITORY = frozenset({"local", "worktree"})
@@ -246,7 +242,7 @@ def programs_inside(repository: GitPaths, settings: Sequence[Setting]) -> Iterat
         name = setting.name.lower()
         if name == "core.hookspath":
             hooks = real_path(repository.top, os.path.expanduser(setting.value))  # noqa: PTH111
-        elif FORBIDDEN_INSIDE.match(name) and not (name == "core.fsmonitor" and setting.value.lower() in OFF):
+        elif RUNS_OR_FETCHES.match(name) and not (name == "core.fsmonitor" and setting.value.lower() in OFF):
             yield runs_program(setting.name)
     if os.access(f"{hooks}/{HOOK}", os.X_OK):
         yield f"the repository has the hook {HOOK}"

@@ -8,18 +8,40 @@ the folders or the search path. A precondition that is unknown here does not hol
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
+from handrail.builtin.bash.compose_files import COMPOSE, compose_problem
 from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
-from handrail.builtin.bash.git_repositories import FOR_CHECKS, RepositoryCheck
+from handrail.builtin.bash.git_repositories import FOR_CHECKS, GIT_SECONDS, MAX_BYTES, RepositoryCheck
+from handrail.builtin.bash.known_programs import NPM, SAFE_PYTHON, npm_problem, python_problem
+from handrail.builtin.bash.listed_names import name_problem
 from handrail.builtin.bash.python_modules import module_problem
+from handrail.builtin.bash.readable_services import (
+    CHOOSING,
+    CLUSTER,
+    FORGE,
+    chosen_elsewhere,
+    cluster_problem,
+    forge_problem,
+)
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
+from handrail.processes.run import Ended, run
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import paths
-from handrail.shell.listing import origin
-from handrail.shell.model import LINKS_INSIDE, PLAIN_NAMES, Analysis, CommandVerdict, Requirement, Segment, Word
+from handrail.shell.listing import checked_listing, origin
+from handrail.shell.model import (
+    LINKS_INSIDE,
+    LISTED_NAMES,
+    PLAIN_NAMES,
+    WHOLE_NAME,
+    Analysis,
+    CommandVerdict,
+    Requirement,
+    Segment,
+    Word,
+)
 from handrail.shell.patterns import PathPattern, has_wildcard
 from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
@@ -42,6 +64,8 @@ BY_CLEAN_ENVIRONMENT = {
 """Met by the clean environment only."""
 BY_DECISION = LINKS_INSIDE.name
 """Checked with every permission decision, for all files that the command walks through."""
+COMPOSE_CHOICES = ("-f", "--file", "--env-file", "--project-directory")
+REMOTES = (("remote", "-v"), ("config", "--get-regexp", r"^remote\..*\.gh-resolved$"))
 MAX_NAMES = 20_000
 ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
 
@@ -108,8 +132,93 @@ class Preconditions:
             return [f"{BY_CLEAN_ENVIRONMENT[need.name]}, since the line does more than read"]
         if need.name == MODULES:
             return await asyncio.to_thread(module_problems, segment, cwd)
+        if need.name == COMPOSE:
+            return await asyncio.to_thread(self._compose_problems, segment, cwd, clean=clean)
+        if need.name in (NPM, SAFE_PYTHON):
+            return await self._programs(need.name, segment, cwd, given, clean=clean)
+        if need.name == LISTED_NAMES.name:
+            return await self._listed_names(segment, cwd, given, clean=clean)
+        if need.name in CHOOSING:
+            return [problem async for problem in self._services_asked(need.name, segment, cwd, given, clean=clean)]
         known = need.name == BY_DECISION or need.of_git or need.name in BY_CLEAN_ENVIRONMENT
         return [] if known else [need.check]
+
+    def _compose_problems(self, segment: Segment, cwd: str, *, clean: bool) -> list[str]:
+        """Why docker compose may use more than the compose file of its folder."""
+        if not clean:
+            return ["the line does more than read, and may change the compose file"]
+        if any(str(word).startswith(COMPOSE_CHOICES) for word in segment.argv):
+            return ["it chooses its files itself"]
+        roots, places = self._services.working_dirs(), folders(segment, cwd)
+        found = [compose_problem(folder, roots) if folder else "its folder is not known" for folder in places]
+        return [problem for problem in found if problem]
+
+    async def _programs(
+        self, kind: str, segment: Segment, cwd: str, given: Mapping[str, str], *, clean: bool
+    ) -> list[str]:
+        """Why a program is not the one that its table entry describes."""
+        if not clean:
+            return ["the line does more than read, so it may run code of the project"]
+        env = self._check_environment(given, ())
+
+        async def run_program(words: list[str], folder: str) -> Ended:
+            return await run(words, cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
+
+        problem = npm_problem(env["PATH"]) if kind == NPM else await python_problem(segment.name, cwd, run_program)
+        return [problem] if problem else []
+
+    async def _listed_names(self, segment: Segment, cwd: str, given: Mapping[str, str], *, clean: bool) -> list[str]:
+        """Why the names that git lists for a command are not all those of files that may be read."""
+        if not clean:
+            return ["the line does more than read, and may change which names git lists"]
+
+        async def run_git(words: list[str], folder: str) -> Ended:
+            env = self._check_environment(given, source.requires if source else ())
+            return await run(words, cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
+
+        for word in dict.fromkeys(filter(None, (effect.word for effect in segment.effects))):
+            source = checked_listing(segment, word)
+            for folder in folders(source, cwd) if source else ():
+                words = [each.literal or "" for each in source.argv] if source else []
+                end = "\0" if word.pieces == WHOLE_NAME.pieces else "\n"
+                problem = "it is not known in which folder git lists names"
+                if folder is not None:
+                    problem = await name_problem(words, end, folder, self._services.working_dirs(), run_git)
+                if problem:
+                    return [problem]
+        return []
+
+    async def _services_asked(
+        self, kind: str, segment: Segment, cwd: str, given: Mapping[str, str], *, clean: bool
+    ) -> AsyncIterator[str]:
+        """Why a command may ask another service than those that the user has named."""
+        allowed = self._services.readable_services()
+        problem = chosen_elsewhere(kind, given)
+        if not clean:
+            problem = "the line does more than read, so it is not known which service it would ask"
+        elif kind == CLUSTER:
+            problem = problem or cluster_problem(segment, self._services.home, allowed)
+        if problem:
+            yield problem
+        for folder in folders(segment, cwd) if kind == FORGE else ():
+            listing = "" if folder is None else await self._remotes(folder, given)
+            if problem := forge_problem(segment, listing, allowed):
+                yield problem
+
+    async def _remotes(self, folder: str, given: Mapping[str, str]) -> str:
+        """The remotes of a repository: the addresses that git uses for them, and what gh takes them for."""
+        env, listing = self._check_environment(given, ()), ""
+        for words in REMOTES:
+            ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
+            if ended.cut:
+                return ""
+            listing += os.fsdecode(ended.stdout)
+        return listing
+
+    def _check_environment(self, given: Mapping[str, str], needs: tuple[Requirement, ...]) -> dict[str, str]:
+        """The environment in which git is asked about a repository."""
+        own = project_folders(self._services.working_dirs(), self._services.home)
+        return {**clean_environment(given, dict.fromkeys((*needs, *FOR_CHECKS)), own), "LC_ALL": "C"}
 
     def _own_programs(self, segment: Segment, given: Mapping[str, str], *, clean: bool) -> list[str]:
         """Names a program that the search path finds in the project, unless the user works in the home folder."""
@@ -124,10 +233,8 @@ class Preconditions:
     ) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        given, roots = with_hook_exports(self._services.env), self._services.working_dirs()
-        wanted = dict.fromkeys((*needs, *FOR_CHECKS))
-        env = {**clean_environment(given, wanted, project_folders(roots, self._services.home)), "LC_ALL": "C"}
-        return await RepositoryCheck(roots, env, needs, strict=strict).problems(folder, here)
+        env = self._check_environment(with_hook_exports(self._services.env), needs)
+        return await RepositoryCheck(self._services.working_dirs(), env, needs, strict=strict).problems(folder, here)
 
 
 def folders(segment: Segment, cwd: str) -> dict[str | None, None]:

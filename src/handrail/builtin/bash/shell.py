@@ -19,6 +19,7 @@ from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, WrappedCommand
 from handrail.processes.spawn import ProcessSpec
+from handrail.processes.trace_context import trace_variables
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, CommandVerdict
@@ -92,7 +93,9 @@ class Shell:
         analysis = self.analyse(text)
         env = self._environment(analysis, with_hook_exports(self._services.env)) | search_functions(left_out)
         fds = () if report is None else (report,)
-        command = ProcessSpec(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
+        command = ProcessSpec(
+            self.argv(text, report), cwd, {**env, "PWD": cwd, **trace_variables()}, seconds, pass_fds=fds
+        )
         return await wrap_in_sandbox(command, self._services.sandbox if inside else None)
 
     def _environment(self, analysis: Analysis, given: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ a deleted task leaves nothing behind. A task never waits for itself, not even th
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any
@@ -97,6 +97,15 @@ def change_task(items: TaskItems, which: str, change: TaskChange) -> tuple[TaskI
     after = items.by_id[which]
     names = [shown for name, shown in NAMES.items() if getattr(before, name) != getattr(after, name)]
     return items, (*names, *(["blocks"] if items.blocks(which) != blocked_before else []))
+
+
+def check_claim(item: TaskItem, names: Collection[str], *, owner: str | None, status: str | None) -> None:
+    """Refuse a sub-agent that takes or begins the task of another one. The lead may give tasks to anyone."""
+    if item.owner and item.owner not in names and (owner in names or status == "in_progress"):
+        raise TaskListError(
+            f"Task {item.id} belongs to {item.owner!r} ({item.status}). Nothing was changed. Take a task without an "
+            "owner; TaskList shows them."
+        )
 
 
 def add_blocker(items: TaskItems, blocked: str, blocker: str) -> TaskItems:

@@ -4,8 +4,10 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
-from handrail.builtin.task_list.items import TaskItems, add_task
+from handrail.builtin.task_list.hooks import objection
+from handrail.builtin.task_list.items import TaskItems, add_task, remove_task
 from handrail.builtin.task_list.store import LIST, TaskStore
+from handrail.errors import ToolError
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
@@ -32,6 +34,7 @@ class TaskCreate(Tool[TaskCreateInput]):
     should_defer = True
 
     def __init__(self, services: ToolServices) -> None:
+        self._services = services
         self._list = TaskStore(services)
 
     def access(self, args: TaskCreateInput, run: RunContext) -> Access:
@@ -43,6 +46,10 @@ class TaskCreate(Tool[TaskCreateInput]):
             return after, after
 
         after = await self._list.change(step)
+        item = after.by_id[str(after.last)]
+        if why := await objection(self._services, "TaskCreated", item, ctx):
+            await self._list.change(lambda items: (remove_task(items, item.id), None))
+            raise ToolError(f"The task was not created: a hook objects. {why}")
         return Output(
             text=f"Task {after.last} was added: {args.subject}",
             data={"task": {"id": str(after.last), "subject": args.subject}},

@@ -4,14 +4,15 @@ from typing import Any, Literal
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
-from handrail.builtin.task_list.items import DELETED, TaskChange, TaskItems, change_task, get_task
+from handrail.builtin.task_list.hooks import objection
+from handrail.builtin.task_list.items import DELETED, TaskChange, TaskItems, change_task, check_claim, get_task
 from handrail.builtin.task_list.store import LIST, TaskStore
 from handrail.builtin.task_list.task_create import MAX_LINE, MAX_TEXT
-from handrail.errors import TaskListError
+from handrail.errors import TaskListError, ToolError
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.context import AgentIdentity, RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
@@ -48,14 +49,19 @@ class TaskUpdate(Tool[TaskUpdateInput]):
     should_defer = True
 
     def __init__(self, services: ToolServices) -> None:
+        self._services = services
         self._list = TaskStore(services)
 
     def access(self, args: TaskUpdateInput, run: RunContext) -> Access:
         return Access.bookkeeping(writes=LIST)
 
     async def call(self, args: TaskUpdateInput, ctx: ToolContext) -> Output:
+        item = self._list.read().by_id.get(args.taskId) if args.status == "completed" else None
+        is_new = item is not None and item.status != "completed"
+        if item and is_new and (why := await objection(self._services, "TaskCompleted", item, ctx)):
+            raise ToolError(f"Task {item.id} is not completed: a hook objects. {why}")
         try:
-            done = await self._list.change(lambda items: _apply(items, args))
+            done = await self._list.change(lambda items: _apply(items, args, ctx.agent))
         except TaskListError as error:  # an answer, so that other calls of the same turn go on
             return Output(
                 text=str(error),
@@ -68,13 +74,19 @@ class TaskUpdate(Tool[TaskUpdateInput]):
         return Output(text=_summary(args.taskId, done), data=data, card=task_card("Tasks", done.items))
 
 
-def _apply(items: TaskItems, args: TaskUpdateInput) -> tuple[TaskItems, TaskUpdateResult]:
-    before = get_task(items, args.taskId).status
+def _apply(items: TaskItems, args: TaskUpdateInput, agent: AgentIdentity) -> tuple[TaskItems, TaskUpdateResult]:
+    item = get_task(items, args.taskId)
+    before, owner = item.status, args.owner
+    if not agent.is_main:
+        mine = (agent.name or agent.id, agent.id)
+        check_claim(item, mine, owner=owner, status=args.status)
+        if args.status == "in_progress" and not item.owner and owner is None:
+            owner = mine[0]
     change = TaskChange(
         subject=args.subject,
         description=args.description,
         active_form=args.activeForm,
-        owner=args.owner,
+        owner=owner,
         status=args.status,
         add_blocks=tuple(args.addBlocks or ()),
         add_blocked_by=tuple(args.addBlockedBy or ()),

@@ -61,7 +61,7 @@ def read_input(text: str) -> dict[str, Any]:
 
 def usable_tool(name: str, target: Target, server: Server) -> RemoteTool:
     """The tool with that name, or that name for models; HandrailError if there is none, or it may not be called."""
-    tools, notes = target.accepted(server.tools)
+    tools, notes = target.usable_tools(server.tools)
     found = next((tool for tool in tools if name in (tool.name, tool_name(target.name, tool.name))), None)
     if found is None:
         if held := next((note for note in notes if repr(name) in note), ""):

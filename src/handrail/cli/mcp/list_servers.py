@@ -87,7 +87,7 @@ async def ask_for_tools(chosen: argparse.Namespace) -> tuple[list[dict[str, Any]
     """The tools of a server that may be used, as data, and why the others may not."""
     target = find_target(chosen.server, settings_here(), chosen.header, chosen.transport)
     async with target.connect() as server:
-        tools, notes = target.accepted(server.tools)
+        tools, notes = target.usable_tools(server.tools)
     rows = [
         {
             "name": tool.name,

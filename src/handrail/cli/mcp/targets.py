@@ -15,7 +15,7 @@ from handrail.errors import HandrailError, McpError
 from handrail.mcp.config import ServerConfig, resolve_server
 from handrail.mcp.host import ClientHost
 from handrail.mcp.offers import RemoteTool
-from handrail.mcp.open_peer import ServerParts, connected
+from handrail.mcp.open_peer import ServerParts, open_once
 from handrail.mcp.server import Server
 from handrail.records import record
 from handrail.session.mcp_pins import ToolPins
@@ -55,13 +55,13 @@ class Target:
         env, state = self.settings.loaded.env, self.settings.places.state
         parts = ServerParts(env=env, host=host, authorizer_for=authorizers(env, state, open_browser))
         try:
-            async with connected(self.config, parts) as server:
+            async with open_once(self.config, parts) as server:
                 yield server
         except McpError as error:
             is_named = str(error).startswith("The MCP server ")
             raise HandrailError(str(error) if is_named else f"the MCP server {self.name!r}: {error}") from error
 
-    def accepted(self, tools: Sequence[RemoteTool]) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
+    def usable_tools(self, tools: Sequence[RemoteTool]) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
         """The tools that may be used, and why the others may not."""
         given: Mapping[str, Any] = {} if self.is_configured else {self.name: self.entry}
         settings = self.settings
@@ -113,10 +113,10 @@ def parse_headers(written: Sequence[str]) -> dict[str, str]:
 
 
 def _entry(server: str, settings: SessionSettings, headers: Sequence[str], transport: str | None) -> Mapping[str, Any]:
-    return address_entry(server, headers, transport) if is_address(server) else _configured(server, settings)
+    return address_entry(server, headers, transport) if is_address(server) else _find_server(server, settings)
 
 
-def _configured(name: str, settings: SessionSettings) -> Mapping[str, Any]:
+def _find_server(name: str, settings: SessionSettings) -> Mapping[str, Any]:
     loaded = settings.loaded.settings
     entry = loaded.servers.get(name)
     if isinstance(entry, Mapping):

@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.cli.mcp.targets import find_target, settings_here
 from handrail.cli.permission_flags import warn
-from handrail.cli.terminal import ReportScreen
+from handrail.cli.terminal import ReportScreen, counted
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError
 from handrail.session.session_settings import SessionSettings
@@ -40,7 +40,7 @@ async def test_one(chosen: argparse.Namespace, settings: SessionSettings, name: 
         target = find_target(name, settings, chosen.header, chosen.transport)
         async with target.connect() as server:
             seconds = time.monotonic() - start
-            _, notes = target.accepted(server.tools)
+            _, notes = target.usable_tools(server.tools)
             info = server.welcome.info
             return {
                 "server": name,
@@ -64,7 +64,7 @@ def report(row: dict[str, Any]) -> list[str]:
     screen = ReportScreen(sys.stdout)
     if "protocol" not in row:
         return screen.wrap(f"{row['server']}: failed. {row['problems'][0]}", 2)
-    offers = ", ".join(f"{row[kind]} {kind}" for kind in ("tools", "prompts", "resources"))
+    offers = ", ".join(counted(row[f"{kind}s"], kind) for kind in ("tool", "prompt", "resource"))
     who = f"{row['name']} {row['version']}".strip()
     first = f"{row['server']}: ok. {who}, protocol {row['protocol']} over {row['transport']}, {offers}"
     lines = screen.wrap(f"{first}, in {row['seconds']:.2f} s.", 2)

@@ -8,47 +8,22 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict
-
 from handrail.cli.permission_flags import warn
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
 from handrail.hooks.specs import Hook
 from handrail.permissions.rules import ALIASES, MCP, Rule
 from handrail.session.preview import CallPreview
-from handrail.tools.access import Access
 from handrail.tools.context import RunContext
 from handrail.tools.flags import input_problems
 from handrail.tools.pool import SEARCH_TOOL, AnyTool
 from handrail.tools.raw import RawTool
 from handrail.tools.request import CallRequest
-from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
-from handrail.tools.tool import WARNINGS, McpInfo, Tool
+from handrail.tools.tool import WARNINGS, McpInfo
 from handrail.tools.wording import did_you_mean
 
 NOTHING_RECORDED: Json = {}
-LATER = frozenset(("LSP", "WebSearch"))
-"""Tools that rules may name although no session has them yet."""
-
-
-class UrlInput(Input):
-    """A URL and any other fields."""
-
-    model_config = ConfigDict(extra="allow")
-
-    url: str
-
-
-class WebFetch(Tool[UrlInput]):
-    """A stub for the tool of that name until it exists, so that rules about addresses can be tested."""
-
-    name = "WebFetch"
-    input_model = UrlInput
-    subject = "url"
-
-    def access(self, args: UrlInput, run: RunContext) -> Access:
-        return Access.of(reaches=args.url)
 
 
 class AbsentTool(RawTool):
@@ -75,7 +50,7 @@ class AbsentTool(RawTool):
 
 
 class KnownTools:
-    """The tools that calls can be written for: those of a session here, of MCP servers, and some that come later."""
+    """The tools that calls can be written for: those of a session here, and of MCP servers."""
 
     def __init__(self, loaders: Mapping[str, Callable[[], Any]]) -> None:
         self._loaders = {name: load for name, load in loaders.items() if name != SEARCH_TOOL}
@@ -90,15 +65,13 @@ class KnownTools:
         plain = ALIASES.get(name, name)
         if load := self._loaders.get(plain):
             return load_tool(load())
-        if plain == WebFetch.name:
-            return WebFetch()
-        return AbsentTool(plain) if plain in LATER or plain.startswith(MCP) else None
+        return AbsentTool(plain) if plain.startswith(MCP) else None
 
     def get(self, name: str) -> AnyTool:
         """The tool of that name; HandrailError with the nearest name if there is none."""
         tool = self.find(name)
         if tool is None:
-            names = sorted({*self._loaders, *LATER, WebFetch.name})
+            names = sorted(self._loaders)
             exact = next((each for each in names if each.lower() == name.lower()), "")
             hint = f" Names keep their case: {exact}." if exact else did_you_mean(name, names)
             raise HandrailError(f"there is no tool {name!r}.{hint or ' `handrail tools` lists them.'}")

@@ -29,6 +29,7 @@ ANSWERERS = {
     "callback": "the program that runs this agent",
 }
 """Those who answer, as messages name them."""
+QUESTIONS = "AskUserQuestion"
 AUTOMATIC = frozenset(("hooks", "classifier"))
 MAX_CLASSIFICATIONS = 256
 
@@ -56,10 +57,16 @@ class Approvers:
         hooks: PermissionHooks | None,
         classifier: Classifier | None,
         agent_patience: float | None = None,
+        question_patience: float | None = None,
     ) -> None:
-        """`agent_patience`: seconds after which a sub-agent's question without an answer is a no."""
+        """
+        `agent_patience`: seconds after which a sub-agent's question without an answer is a no.
+
+        `question_patience`: seconds after which the model's own question counts as not answered.
+        """
         self._handler = handler
         self._agent_patience = agent_patience
+        self._question_patience = question_patience
         self._hooks = hooks
         self._classifier = classifier
         self._classifications: OrderedDict[str, Classification] = OrderedDict()
@@ -84,6 +91,12 @@ class Approvers:
         await pending.request.before_question()
         if self._hooks is not None:
             self._hooks.about_to_ask(pending.request, pending.decision.reason)
+        if pending.request.tool.name == QUESTIONS and self._question_patience is not None:
+            try:
+                async with asyncio.timeout(self._question_patience):
+                    return await handler.ask(pending.question)
+            except TimeoutError:
+                return Allow()  # without answers: the model is told that there was none
         if pending.question.agent.is_main or self._agent_patience is None:
             return await handler.ask(pending.question)
         try:

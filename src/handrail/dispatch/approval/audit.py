@@ -163,6 +163,8 @@ class Audit:
             "working_dirs": policy.working_dirs,
             "micros": [round(entry.judging * 1e6), round(entry.waiting * 1e6)],
         }
+        if path := entry.request.ctx.agent.path:
+            line["agent_path"] = path
         if policy.kept:
             line["kept"] = policy.kept
         if entry.asked:
@@ -176,6 +178,8 @@ class Audit:
             line["facts"] = facts
         if decision.updated_input is not None:
             line["ran"] = bound_input(decision.updated_input)
+        if decision.remedy:
+            line["remedy"] = decision.remedy
         for name in ("updates", "problems", "classified"):
             if value := getattr(entry, name):
                 line[name] = value
@@ -211,12 +215,18 @@ def own_texts(entry: AuditEntry) -> list[str]:
     """The texts that only this entry has."""
     facts = entry.case.facts
     texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, facts.subject, *facts.unmet]
-    texts += facts.access.reaches
+    texts += (*facts.access.reaches, *facts.access.consults)
     if facts.access.runs is not None:
         texts.append(facts.access.runs)
     for file in entry.case.files:
         texts += (file.shown, file.place.real) if file.place else (file.shown,)
-    for value in (entry.case.use.input, entry.decision.updated_input, entry.updates, entry.problems):
+    for value in (
+        entry.case.use.input,
+        entry.decision.updated_input,
+        entry.updates,
+        entry.problems,
+        entry.decision.remedy,
+    ):
         if value:
             texts += texts_in(value)
     return texts

@@ -49,6 +49,8 @@ from handrail.tools.request import CallRequest
 
 MAIN = AgentIdentity()
 NO_ANSWERER = "nobody"
+MAX_MOVED = 64
+"""How many policies for the folders and modes of agents are kept."""
 TO_SUBAGENT = Text(
     "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
 )
@@ -78,14 +80,16 @@ class PolicyGate:
         audit: Audit | None = None,
         finds_remedies: bool = True,
         agent_patience: float | None = None,
+        question_patience: float | None = None,
     ) -> None:
         self.policy = policy
-        self._approvers = Approvers(handler, hooks, classifier, agent_patience)
+        self._approvers = Approvers(handler, hooks, classifier, agent_patience, question_patience)
         self._conditions = conditions
         self._audit = audit
         self._finds_remedies = finds_remedies
         self._numbers = count(1)
-        self._seen: tuple[Policy, str, str, Policy] | None = None
+        self._moved: dict[tuple[str, object], Policy] = {}
+        self._moved_from: Policy | None = None
 
     async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         started = time.perf_counter()
@@ -94,6 +98,7 @@ class PolicyGate:
         if decision.verdict is not Verdict.ASK:
             if decision.verdict is Verdict.DENY and winner(decision).layer == "mode":
                 decision = await self._with_remedy(request, evidence, case, decision)
+            decision = name_agent(decision, request.ctx.agent)
             self._record(AuditEntry(request, case, decision, winner(decision).layer, decided - started))
             return decision
         try:
@@ -103,10 +108,11 @@ class PolicyGate:
             waited = time.perf_counter() - decided
             self._record(AuditEntry(request, case, decision, NO_ANSWERER, decided - started, waited, ended, asked=True))
             raise
+        decision = name_agent(settled.decision, request.ctx.agent)
         entry = AuditEntry(
             request,
             case,
-            settled.decision,
+            decision,
             settled.by,
             decided - started,
             time.perf_counter() - decided,
@@ -116,7 +122,7 @@ class PolicyGate:
             classified=classifier_text(request) if settled.by == "classifier" else "",
         )
         self._record(entry)
-        return settled.decision
+        return decision
 
     def close(self) -> None:
         """Close the audit log, with its folder within its bounds."""
@@ -128,24 +134,26 @@ class PolicyGate:
             self._audit.write(entry)
 
     async def _decide_by_policy(self, request: CallRequest, evidence: Evidence) -> tuple[Case, Decision]:
-        request.policy = policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent.mode)
+        request.policy = policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent)
         return await decide_request(request, evidence, policy, self._conditions)
 
-    def _policy_for(self, folder: str, mode: str) -> Policy:
-        """The policy in force for a call's folder, in the mode of its agent if that is stricter."""
+    def _policy_for(self, folder: str, agent: AgentIdentity) -> Policy:
+        """The policy in force for a call's folder, in the mode of its agent if that is stricter, within its limits."""
         policy = self.policy()
-        if folder == policy.cwd and not mode:
+        if folder == policy.cwd and not agent.mode and not agent.tools and not agent.notes:
             return policy
-        seen = self._seen
-        if seen is None or seen[0] is not policy or seen[1:3] != (folder, mode):
+        if self._moved_from is not policy or len(self._moved) > MAX_MOVED:
+            self._moved_from, self._moved = policy, {}
+        about = (agent.mode, agent.tools, agent.notes)
+        if (found := self._moved.get((folder, about))) is None:
             moved = policy if folder == policy.cwd else policy.with_cwd(os.path.realpath(folder))
-            moved = moved.with_mode(narrow_mode(policy.mode, mode))
-            self._seen = seen = (policy, folder, mode, replace(moved, version=policy.version))
-        return seen[3]
+            moved = moved.with_mode(narrow_mode(policy.mode, agent.mode)).for_agent(agent.tools, agent.notes)
+            found = self._moved[folder, about] = replace(moved, version=policy.version)
+        return found
 
     def snapshot(self, run: RunContext) -> Policy:
         """The policy in force for the calls of a run."""
-        return self._policy_for(str(run.cwd), run.agent.mode)
+        return self._policy_for(str(run.cwd), run.agent)
 
     def adopt(self, change: ContextChange, run: RunContext, *, consented: bool) -> str:
         """Change the policy of the session as a call asks; returns why that is impossible, or an empty text."""
@@ -175,7 +183,8 @@ class PolicyGate:
             case Decision() as said:
                 return Resolution(said, once.winner)
             case Deny() as no:
-                return Resolution(refusal(decision, no, once.winner, request.ctx.agent), once.winner)
+                refused = refusal(decision, no, once.winner, request.ctx.agent)
+                return Resolution(refused, answerer(once.winner, no.by))
             case yes:
                 return await self._allow(request, evidence, decision, yes, once.winner)
 
@@ -193,7 +202,7 @@ class PolicyGate:
         if changed is not None and who in AUTOMATIC and needs_person(request, again, answer):
             return Resolution(refuse_unasked(again, NO_ANSWERER), NO_ANSWERER)
         problems = await self.policy.change(answer.updated_permissions)
-        said = self._consent(request, who)
+        said = self._consent(request, who, answer.by)
         allowed = replace(
             decision,
             verdict=Verdict.ALLOW,
@@ -204,11 +213,11 @@ class PolicyGate:
             places=decision.places if changed is None else again.places,
             left_out=again.left_out,
         )
-        return Resolution(allowed, who, answer.updated_permissions, problems)
+        return Resolution(allowed, answerer(who, answer.by), answer.updated_permissions, problems)
 
-    def _consent(self, request: CallRequest, who: str) -> Opinion:
+    def _consent(self, request: CallRequest, who: str, name: str) -> Opinion:
         if who != "classifier":
-            return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{ANSWERERS.get(who, who)} agreed")
+            return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{name or ANSWERERS.get(who, who)} agreed")
         reason, name = self._approvers.classification_of(request)
         return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
 
@@ -249,9 +258,21 @@ class PolicyGate:
             forget()
 
 
+def name_agent(decision: Decision, agent: AgentIdentity) -> Decision:
+    """The decision with a reason that names the sub-agent whose call it is, by the agents that lead to it."""
+    if not agent.path:
+        return decision
+    return replace(decision, reason=f"{decision.reason} (agent {' > '.join(agent.path)})")
+
+
+def answerer(who: str, name: str) -> str:
+    """Who answered, as the audit log names them: with the name of the person, if several could."""
+    return f"{who} {name}" if name else who
+
+
 def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
     """A deny answer as a decision: the model gets the feedback, and a sub-agent learns that only it is meant."""
-    reason = answer.message.strip().rstrip(".") or f"{ANSWERERS.get(who, who)} said no"
+    reason = answer.message.strip().rstrip(".") or f"{answer.by or ANSWERERS.get(who, who)} said no"
     return replace(
         decision,
         verdict=Verdict.DENY,

@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Iterator
 
+from handrail.processes.git_settings import HARMLESS
 from handrail.records import record
 
 MOST_FOLDERS = 50_000
@@ -21,12 +22,6 @@ RACY = 1_000_000_000
 
 SECTION = re.compile(r'\[(?P<name>[a-z][a-z0-9.-]*)(?:[ \t]+"(?P<sub>(?:[^"\\]|\\["\\])*)")?\]')
 SETTING = re.compile(r"[ \t]*(?P<key>[a-z][a-z0-9-]*)[ \t]*=[ \t]*(?P<value>[^\\\"]*)")
-HARMLESS = re.compile(
-    r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)"
-    r"|extensions\.(?:objectformat|refstorage|partialclone)|user\.(?:name|email)|init\.defaultbranch"
-    r"|remote\..*\.(?:url|fetch|tagopt|promisor|partialclonefilter)|branch\..*\.(?:remote|merge|rebase)"
-    r"|submodule\.(?:.*\.)?(?:url|active)|pull\.rebase|push\.(?:default|autosetupremote)|gc\.auto"
-)
 
 
 @record
@@ -155,7 +150,7 @@ def unknown_settings(config: str) -> Iterator[str]:
             continue
         setting = SETTING.fullmatch(text)
         name = f"{section}.{setting['key']}" if setting else text[:60]
-        harmless = setting is not None and HARMLESS.fullmatch(name) and "::" not in setting["value"]
+        harmless = setting is not None and HARMLESS.match(name) and "::" not in setting["value"]
         if not harmless:
             yield f"its setting {name!r}"
 

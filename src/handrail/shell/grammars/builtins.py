@@ -57,6 +57,10 @@ def number(word: Word) -> bool:
     """True for what is surely a whole number. Some shells evaluate anything else."""
     if len(word.pieces) == 1 and word.pieces[0].text in ("$?", "$#", "$$"):
         return True
+    if all(piece.quoted and piece.kind is PieceKind.SUBSTITUTION for piece in word.pieces if piece.text):
+        return True  # of a shell that evaluates it, see `portable`
+    if len(word.pieces) == 1 and word.pieces[0].kind is PieceKind.ARITHMETIC:
+        return True
     return all(NUMBER.match(value) for value in word.alternatives or ("",))
 
 

@@ -87,3 +87,20 @@ def forge_target(text: str) -> tuple[Effect, ...]:
     if not TARGET.match(text):
         raise UnclearError(f"{text!r} may name another host")
     return ()
+
+
+# Operands and values of `npm ls`: a number, and names of packages. A path would be another folder.
+
+PACKAGE = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*(?:@[0-9A-Za-z.^~<>=*-]*)?\Z")
+
+
+def whole_number(text: str) -> tuple[Effect, ...]:
+    if not (text.isascii() and text.isdecimal()):
+        raise UnclearError(f"{text!r} is not a number")
+    return ()
+
+
+def package_name(text: str) -> tuple[Effect, ...]:
+    if not PACKAGE.match(text):
+        raise UnclearError(f"{text!r} is not the name of a package")
+    return ()

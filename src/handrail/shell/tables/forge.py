@@ -7,10 +7,13 @@ They send requests with the user's token to the forge that the repository names;
 
 from handrail.shell.model import Requirement
 from handrail.shell.tables.format import NOTHING, TEXT, Command, Grammar, Use, version
+from handrail.shell.tables.git.preconditions import IN_LOG, LAZY_FETCH, NO_PAGER, NOT_BARE, OF_FILES, WORK_TREE
 
 SOURCES = {"gh 2.23, gh COMMAND --help": "gh", "glab 1, documentation (not run here)": "glab"}
 
 FORGE = Requirement("forge", "asking the forge of the repository, with the user's token, is acceptable")
+# gh asks git for the remotes and the branch.
+FORGE_OF_GIT = (FORGE, NOT_BARE, WORK_TREE, LAZY_FETCH, NO_PAGER, *OF_FILES, *IN_LOG)
 TARGET = Grammar("services.forge_target")
 WEB = {"-w --web": "starts a browser"}
 
@@ -19,7 +22,7 @@ def gh(flags: str = "", values: str = "", rest: Use | None = None) -> Command:
     """A command with a repository and, as most have, output as JSON."""
     given: dict[str, Use] = {"-R --repo": TARGET, "--json -t --template": TEXT, "-q --jq": Grammar("json_queries.jq")}
     return Command(
-        flags=flags, values={**given, **({values: TEXT} if values else {})}, never=WEB, rest=rest, requires=(FORGE,)
+        flags=flags, values={**given, **({values: TEXT} if values else {})}, never=WEB, rest=rest, requires=FORGE_OF_GIT
     )
 
 

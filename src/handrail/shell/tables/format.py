@@ -100,6 +100,7 @@ class Command(NamedTuple):
     ends_names_with_nul: str = ""  # options with which no name can be taken for two (find -print0, git ls-files -z)
     passes_with: str = ""  # with no files and only these options it prints lines of its input unchanged (grep, head)
     reads_nul_names: str = ""  # for FED_COMMAND: options with which only NUL ends a word (xargs -0)
+    cuts_names: str = ""  # for FED_COMMAND: options with which a name may become several words (xargs -d)
     recurses: str = ""  # options with which all files below its folders are read (grep -r); "*" is always
     follows: str = ""  # options with which it then follows the links in them; "*" is always
     moves_files: str = ""  # options with which its sources are gone afterwards (zip -m); "*" is always

@@ -32,8 +32,8 @@ FAMILIES: dict[str, str] = {
     "processes": "ps top pgrep pidof pstree lsof free vmstat iostat kill pkill killall",
     "search": "zgrep zegrep zfgrep grep egrep fgrep find rg fd fdfind ag ack",
     "streams": "sed awk gawk mawk nawk original-awk",
-    "versions": "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 "
-    "python3.15 pypy3 node nodejs ruby php make gmake perl bun redis-cli deno curl wget psql mysql nano dc nginx lua "
+    "versions": "python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 python3.15 python "
+    "python2 pypy3 node nodejs ruby php make gmake perl bun redis-cli deno curl wget psql mysql nano dc nginx lua "
     "luajit tmux cmake ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff black mypy "
     "autoconf automake ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort "
     "pyright aws pre-commit virtualenv gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe "

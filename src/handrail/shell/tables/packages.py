@@ -6,7 +6,19 @@ either before they look at their arguments: they are listed with that effect and
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, SECRET, STATE, TEXT, Command, always, version
+from handrail.shell.tables.format import (
+    LOOK,
+    NETWORK,
+    PROGRAM,
+    READ,
+    SECRET,
+    STATE,
+    TEXT,
+    Command,
+    Grammar,
+    always,
+    version,
+)
 
 SOURCES = {
     "pip 23.2, pip COMMAND --help": "pip pip3",
@@ -34,6 +46,31 @@ NPM_CHECK = Requirement(
 PIP_FLAGS = "-v --verbose -q --quiet --no-color --disable-pip-version-check --isolated --no-input --require-virtualenv"
 PIP_LOCAL = "-l --local --user --exclude-editable"
 
+PIP = Command(
+    # Not --python, which starts another interpreter, nor config and debug, which show addresses with passwords.
+    flags=f"{PIP_FLAGS} -V --version",
+    only_with="-V --version",
+    requires=(PIP_CHECK,),
+    subcommands={
+        "list": Command(
+            flags=f"{PIP_FLAGS} {PIP_LOCAL} -e --editable --include-editable --not-required --pre",
+            values={"--format --exclude": TEXT, "--path": READ},
+            never={"-o --outdated -u --uptodate": "asks the package index"},
+        ),
+        "show": Command(flags=f"{PIP_FLAGS} -f --files", rest=TEXT),
+        "freeze": Command(
+            flags=f"{PIP_FLAGS} {PIP_LOCAL} --all", values={"--exclude": TEXT, "--path -r --requirement": READ}
+        ),
+        "check": Command(flags=PIP_FLAGS),
+        "inspect": Command(flags=f"{PIP_FLAGS} --local --user", values={"--path": READ}),
+        "cache": Command(subcommands={"dir": Command(), "info": Command(), "list": Command(rest=TEXT)}),
+    },
+)
+
+# It writes no log where commands only read (clean_environment.py). Not --prefix and others that name a place.
+NPM_ITSELF = Requirement("npm-itself", "npm is npm 7 or newer itself, which runs no code of the project to look at it")
+NPM_LOCAL = Command(requires=(NPM_ITSELF,))
+
 APT_NEVER = {"-o --option -c --config-file": "can name programs that are run"}
 APT_SHOW = Command(flags="-a --all-versions -q --quiet --no-all-versions", rest=TEXT)
 APT_COMMON = {
@@ -55,26 +92,7 @@ DPKG_FLAGS = "-s --status -p --print-avail -L --listfiles -l --list -S --search 
 SHIM = always(PROGRAM, "may fetch or change its own version, or run what the project names, before anything else")
 
 COMMANDS: dict[str, Command] = {
-    "pip pip3": Command(
-        # Not --python, which starts another interpreter, nor config and debug, which show addresses with passwords.
-        flags=f"{PIP_FLAGS} -V --version",
-        only_with="-V --version",
-        requires=(PIP_CHECK,),
-        subcommands={
-            "list": Command(
-                flags=f"{PIP_FLAGS} {PIP_LOCAL} -e --editable --include-editable --not-required --pre",
-                values={"--format --exclude": TEXT, "--path": READ},
-                never={"-o --outdated -u --uptodate": "asks the package index"},
-            ),
-            "show": Command(flags=f"{PIP_FLAGS} -f --files", rest=TEXT),
-            "freeze": Command(
-                flags=f"{PIP_FLAGS} {PIP_LOCAL} --all", values={"--exclude": TEXT, "--path -r --requirement": READ}
-            ),
-            "check": Command(flags=PIP_FLAGS),
-            "inspect": Command(flags=f"{PIP_FLAGS} --local --user", values={"--path": READ}),
-            "cache": Command(subcommands={"dir": Command(), "info": Command(), "list": Command(rest=TEXT)}),
-        },
-    ),
+    "pip pip3": PIP,
     # Almost every command starts the interpreter of the project to ask for its version.
     "uv": version(
         "-V --version",
@@ -84,7 +102,14 @@ COMMANDS: dict[str, Command] = {
     "npm": version(
         "-v --version",
         {
-            "ls list la ll root prefix explain why query pkg": always(STATE, "writes a log, and removes older ones"),
+            "ls list la ll": NPM_LOCAL._replace(
+                flags="-a --all -l --long -p --parseable --json -g --global --link --package-lock-only",
+                values={"--depth": Grammar("services.whole_number")},
+                rest=Grammar("services.package_name"),
+            ),
+            "root prefix": NPM_LOCAL._replace(flags="-g --global"),
+            "run run-script": NPM_LOCAL._replace(flags="--json"),
+            "explain why query pkg": always(STATE, "writes a log, and removes older ones"),
             "view info show v outdated search audit ping whoami": always(NETWORK, "asks the registry"),
             "config": always(SECRET, "may show passwords of registries"),
         },

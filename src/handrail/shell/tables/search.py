@@ -95,7 +95,7 @@ COMMANDS: dict[str, Command] = {
         },
         recurses="*",
         follows="-L --follow",
-        hidden_with="-. --hidden -u --unrestricted",
+        # What begins with a dot is read with -g too, and where an ignore file of the project says so.
         operands=(Unless(TEXT, "-e --regexp -f --file --files --type-list"),),
         rest=READ,
         default=".",

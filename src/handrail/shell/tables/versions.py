@@ -8,6 +8,7 @@ before it answers (pytest, mvn, gradle), what starts a server (bazel), and ansib
 
 from handrail.shell.model import Requirement
 from handrail.shell.tables.format import READ, TEXT, WRITE, Command, version
+from handrail.shell.tables.packages import PIP
 
 PYTHON_3 = " ".join(("python3", *(f"python3.{minor}" for minor in range(8, 16))))
 PYTHONS = f"python python2 pypy3 {PYTHON_3}"
@@ -27,6 +28,7 @@ SOURCES = {
 
 ONE_VERSION = Command(plain=True, expression="system.version_words")
 OWN_MODULES = Requirement("python-modules", "no file in the folder takes the place of a module of Python")
+SAFE_PATH = Requirement("python-safe-path", "Python does not look for modules in the working folder (from 3.11 on)")
 JSON_TOOL = Command(
     flags="--sort-keys --no-ensure-ascii --json-lines --tab --no-indent --compact -h --help",
     values={"--indent": TEXT},
@@ -37,7 +39,11 @@ WITH_MODULES = Command(
     plain=True,
     subcommands={
         "*": PYTHON,
-        "-m": Command(plain=True, subcommands={"json.tool": JSON_TOOL}, requires=(OWN_MODULES,)),
+        "-m": Command(
+            plain=True,
+            subcommands={"json.tool": JSON_TOOL, "pip": PIP._replace(requires=(*PIP.requires, SAFE_PATH))},
+            requires=(OWN_MODULES,),
+        ),
     },
 )
 

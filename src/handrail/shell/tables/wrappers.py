@@ -115,6 +115,7 @@ HARMLESS: dict[str, Command] = {
         replaces="-I",
         replaces_not_with="-L --max-lines -n --max-args",
         reads_nul_names="-0 --null",
+        cuts_names="-d --delimiter",
         options_first=True,
         alone={NAMES: "makes arguments for echo of whatever comes in"},
     ),

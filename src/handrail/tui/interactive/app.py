@@ -85,7 +85,7 @@ def fragments_of(line: str) -> StyleAndTextTuples:
     return to_formatted_text(ANSI(line))
 
 
-def formatted(lines: Sequence[str]) -> StyleAndTextTuples:
+def format_lines(lines: Sequence[str]) -> StyleAndTextTuples:
     """Lines with colours, as prompt_toolkit wants them."""
     found: StyleAndTextTuples = []
     for at, line in enumerate(lines):
@@ -166,12 +166,12 @@ class TerminalApp:
         completes = Condition(lambda: self.buffer.complete_state is not None and has_focus(self.buffer)())
         return HSplit(
             [
-                self._text_window(lambda: formatted(self._live)),
+                self._text_window(lambda: format_lines(self._live)),
                 ConditionalContainer(self._choices_window, asks),
                 ConditionalContainer(self._edit_window, edits),
                 self._input_window,
                 ConditionalContainer(self._text_window(self._completion_text), completes),
-                self._text_window(lambda: formatted(self._drawing.footer_lines(self._output.get_size().columns))),
+                self._text_window(lambda: format_lines(self._drawing.footer_lines(self._output.get_size().columns))),
             ]
         )
 
@@ -190,7 +190,7 @@ class TerminalApp:
         size = self._output.get_size()
         room = max(size.rows - 4 - (3 if current.editing else 0), 4)
         lines, self._selected_row = question_lines(current, self.questions.count, size.columns, room, self._theme())
-        return formatted(lines)
+        return format_lines(lines)
 
     def _completion_text(self) -> StyleAndTextTuples:
         state = self.buffer.complete_state
@@ -204,7 +204,7 @@ class TerminalApp:
             name = clip(f"{mark} {each.display_text}", max(width // 2, 20))
             about = clip(f"  {each.display_meta_text}", max(width - len(name), 0))
             lines.append(paint(name, theme.selected if mark == ">" else theme.accent) + paint(about, theme.dim))
-        return formatted(lines)
+        return format_lines(lines)
 
     # Frames
 

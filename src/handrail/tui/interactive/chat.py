@@ -26,6 +26,7 @@ from handrail.session.slash_commands import match_command
 from handrail.tools.cards import Tone
 from handrail.transcripts.writer import new_id
 from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
+from handrail.tui.interactive.image_paths import mention_images
 from handrail.tui.interactive.transcript import TranscriptText
 
 MAX_OUTPUT = 30_000
@@ -100,14 +101,26 @@ class Chat:
             self.front.prompt(text)
             await self.commands[called["name"]].act(self, (called["words"] or "").strip())
         else:
+            if called is None:
+                text = mention_images(text, self.session.conversation.state.context.cwd)
             self.front.prompt(text)
             await self.work(text)
 
-    async def work(self, text: str) -> None:
-        """Let the agent work on a prompt."""
+    async def wake(self, message: UserMessage) -> None:
+        """Let the agent work on a prompt that no person typed, for example of a schedule."""
+        text = "\n".join(block.text for block in message.content if isinstance(block, Text))
+        self.front.say(text, dim=True)
+        try:
+            await self.work(text, literal=True)
+        except HandrailError as error:
+            self.front.say(str(error), "bad")
+
+    async def work(self, text: str, *, literal: bool = False) -> None:
+        """Let the agent work on a prompt; `literal`: no commands are found in it."""
         sent = SentPrompt(new_id(), text, len(self.session.conversation.messages))
         self.sent.append(sent)
-        async with aclosing(self.session.drive(UserMessage((Text(text),)), prompt_id=sent.id)) as events:
+        message = UserMessage((Text(text),))
+        async with aclosing(self.session.drive(message, literal=literal, prompt_id=sent.id)) as events:
             async for event in events:
                 if isinstance(event, Compacted):
                     self.sent.clear()  # where they stood is not known any more

@@ -6,7 +6,7 @@ answer: it belongs to the input line until no key was pressed for a moment.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from handrail.conversation.plain import plain
@@ -20,6 +20,9 @@ MAX_CHOICES = 9
 """How many choices are shown at once."""
 DETAIL_ROWS = 3
 """How many rows the detail of a choice takes, where there is room."""
+
+ABOUT_ROWS = 10
+"""How many lines about the selected choice are shown at the most."""
 
 
 @record
@@ -46,6 +49,12 @@ class DialogQuestion:
     hint: str = ""
     hasty: bool = False
     """The person asked for it, so it takes the keys at once."""
+    selected: int = 0
+    """The choice that is selected at first."""
+    about: Callable[[str], Sequence[str]] | None = None
+    """Lines about the selected choice, by its value; asked for with every frame. The last ones count."""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Letters that answer with the selected choice, each with the text of that reply."""
 
 
 @record
@@ -71,6 +80,7 @@ class OpenQuestion:
 
     def __post_init__(self) -> None:
         self.shown = list(self.question.choices)
+        self.selected = min(self.question.selected, max(len(self.shown) - 1, 0))
 
     @property
     def choice(self) -> DialogChoice | None:
@@ -171,6 +181,9 @@ def question_lines(asked: OpenQuestion, count: int, width: int, height: int, the
         body = [*body[: max(room - 1, 0)], paint(clip(f"  (+{len(body) - room + 1} more lines)", width), theme.dim)][
             :room
         ]
+    if question.about is not None and asked.choice is not None and room > len(body):
+        newest = list(question.about(asked.choice.value))[-min(room - len(body), ABOUT_ROWS) :]
+        body += [paint(clip(plain(row), width), theme.dim) for row in newest]
     return [*head, *body, *choices, hint], len(head) + len(body) + selected
 
 

@@ -68,12 +68,14 @@ class DialogKeys:
             self._questions.reply(DialogReply(current.choice.value, self._edit.text))
 
     def _on_key(self, key: str) -> None:
-        """A number takes a choice; in a searchable list, letters narrow the choices down."""
+        """A number takes a choice, a letter answers with it; in a searchable list, letters narrow the choices down."""
         current = self._questions.current
         if current is None:
             return
         if current.question.searchable:
             current.narrow(current.search + key if key else current.search[:-1])
+        elif key in current.question.letters and current.choice is not None:
+            self._questions.reply(DialogReply(current.choice.value, current.question.letters[key]))
         elif key.isdecimal() and 0 < int(key) <= len(current.shown):
             current.selected = int(key) - 1
             self._choose()

@@ -1,6 +1,7 @@
 """Markdown as lines of a terminal, and answers that come piece by piece, cut into blocks that are complete."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -69,21 +70,36 @@ class TerminalMarkdown(Markdown):
         "code_block": BareCode,
     }
 
+    def __init__(self, markup: str, code_theme: str) -> None:
+        # not that of rich, which makes a parser for each text: that takes as long as drawing it
+        self.markup = markup
+        self.parsed = PARSER.parse(markup)
+        self.code_theme = self.inline_code_theme = code_theme
+        self.justify = None
+        self.style = "none"
+        self.hyperlinks = False
+        self.inline_code_lexer = None
 
-def markdown_lines(source: str, width: int, theme: Theme) -> list[str]:
-    """The source drawn in lines that fit. Control characters in it are made visible."""
-    console = Console(
+
+@lru_cache(maxsize=8)
+def _console(width: int, *, coloured: bool) -> Console:
+    return Console(
         width=width,
         height=100,
         force_terminal=True,
-        color_system="standard" if theme.has_colour else None,
-        no_color=not theme.has_colour,
+        color_system="standard" if coloured else None,
+        no_color=not coloured,
         theme=STYLES,
         legacy_windows=False,
         emoji=False,
         highlight=False,
     )
-    drawn = TerminalMarkdown(plain(source), code_theme=theme.code or "ansi_dark", hyperlinks=False)
+
+
+def markdown_lines(source: str, width: int, theme: Theme) -> list[str]:
+    """The source drawn in lines that fit. Control characters in it are made visible."""
+    console = _console(width, coloured=theme.has_colour)
+    drawn = TerminalMarkdown(plain(source), theme.code or "ansi_dark")
     lines = [_ansi(line, theme) for line in console.render_lines(drawn, console.options, pad=False)]
     while lines and not lines[0]:
         del lines[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.input import Input
 
 from handrail.conversation.plain import plain
+from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tui.interactive.app import TerminalApp
@@ -26,7 +27,10 @@ from handrail.tui.text import clip
 if TYPE_CHECKING:
     from handrail.conversation.messages import Message
     from handrail.loop import events
+    from handrail.session import server_mentions, server_prompts
+    from handrail.session.session import Session
     from handrail.tools.cards import Tone
+    from handrail.tools.delegation import AgentNews
     from handrail.tui.interactive import footer, history_blocks, pager
     from handrail.tui.interactive import view as views
     from handrail.tui.interactive.chat import Chat
@@ -35,6 +39,8 @@ else:  # what the first frame does not need is loaded behind it
     footer = lazy("handrail.tui.interactive.footer")
     history_blocks = lazy("handrail.tui.interactive.history_blocks")
     pager = lazy("handrail.tui.interactive.pager")
+    server_mentions = lazy("handrail.session.server_mentions")
+    server_prompts = lazy("handrail.session.server_prompts")
     views = lazy("handrail.tui.interactive.view")
 
 OpenChat = Callable[["Terminal"], Awaitable["Chat"]]
@@ -64,6 +70,7 @@ class Terminal:
         """Gives the user's own status line."""
         self.chat: Chat | None = None
         self._background: set[asyncio.Task[None]] = set()
+        self._connecting: asyncio.Task[None] | None = None
         self._facts: footer.FooterFacts | None = None
         self._status_line = ""
         self.failure: BaseException | None = None
@@ -75,7 +82,7 @@ class Terminal:
             actions=self.turns,
             drawing=self,
             history=PromptHistory(options.history),
-            completer=PromptCompleter(self._command_hints, self._files),
+            completer=PromptCompleter(self._command_hints, self._files, self._argument_values, self._server_mentions),
             keys=dict(options.keys or DEFAULT_KEYS),
             theme=lambda: self.theme,
         )
@@ -113,10 +120,10 @@ class Terminal:
         """Start something in the background; if it fails, so does the conversation."""
         task: asyncio.Task[None] = asyncio.ensure_future(work)
         self._background.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_task_end)
         return task
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
+    def _on_task_end(self, task: "asyncio.Task[None]") -> None:
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.failure = self.failure or error
@@ -140,6 +147,13 @@ class Terminal:
         """Draw an event."""
         self.view.on_event(event)
         if isinstance(event, events.MessageComplete | events.RunEnded):
+            self.refresh()
+        self.app.pace.request_frame()
+
+    def on_background_news(self, news: "AgentNews") -> None:
+        """Draw an event of a sub-agent in the background."""
+        self.view.on_background_news(news)
+        if isinstance(news.event, events.MessageComplete):
             self.refresh()
         self.app.pace.request_frame()
 
@@ -234,6 +248,29 @@ class Terminal:
             return {}
         listed = {**self.chat.session.commands.by_name(), **self.chat.commands}
         return {name: f"{each.hint} {each.description}".strip() for name, each in listed.items()}
+
+    async def _argument_values(self, text: str) -> tuple[str, Sequence[str]]:
+        """What was begun of an argument of a server's prompt, and the values that the server proposes for it."""
+        servers = self.chat.session.servers if self.chat else None
+        return await server_prompts.argument_values(servers, text) if servers else ("", ())
+
+    async def _server_mentions(self, begun: str) -> Sequence[tuple[str, str]]:
+        """What an at sign can name of MCP servers; a colon behind the name of one connects them."""
+        session = self.chat.session if self.chat else None
+        if session is None or not session.servers:
+            return ()
+        name, colon, _ = begun.partition(":")
+        if colon and name in session.servers.by_status() and self._connecting is None:
+            self._connecting = self.start(self._connect(session))
+        if self._connecting is not None:
+            await asyncio.wait((self._connecting,))
+        return server_mentions.server_mentions(session.servers, begun)
+
+    async def _connect(self, session: "Session") -> None:
+        try:
+            await session.connect()
+        except HandrailError as error:
+            self.say(str(error), "bad")
 
 
 async def _no_files() -> Sequence[str]:

@@ -39,6 +39,7 @@ class Turns:
         self._host = host
         self._chat: Chat | None = None
         self._work: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._last_escape = self._last_leave = -TWICE
         self._is_over = False
         self.waiting: list[str] = []
@@ -119,12 +120,28 @@ class Turns:
             self._work.cancel()
 
     def _next(self) -> None:
-        if self._chat is not None and self._work is None and self.waiting and not self._is_over:
-            self._work = self._host.start(self._do(self._chat, self.waiting.pop(0)))
+        if self._chat is None or self._work is not None or self._is_over:
+            return
+        if self.waiting:
+            self._begin_turn(self._chat, self._chat.send(self.waiting.pop(0)))
+        elif self._watch is None:
+            self._watch = self._host.start(self._wait_to_wake(self._chat))
 
-    async def _do(self, chat: "Chat", text: str) -> None:
+    def _begin_turn(self, chat: "Chat", doing: Awaitable[None]) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        self._work = self._host.start(self._do(chat, doing))
+
+    async def _wait_to_wake(self, chat: "Chat") -> None:
+        """An idle conversation begins a turn when a schedule is due, or work in the background has ended."""
+        message = await chat.session.next_wake()
+        self._watch = None  # it has ended, and must not be stopped
+        self._begin_turn(chat, chat.wake(message))
+
+    async def _do(self, chat: "Chat", doing: Awaitable[None]) -> None:
         try:
-            await chat.send(text)
+            await doing
         except asyncio.CancelledError:
             if self._is_over:
                 raise

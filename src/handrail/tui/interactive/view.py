@@ -29,10 +29,11 @@ from handrail.loop.events import (
 )
 from handrail.loop.state import Why
 from handrail.tools.cards import Tone
-from handrail.tools.delegation import AgentNews
+from handrail.tools.delegation import AgentNews, AgentReport
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted, group_card
 from handrail.tools.outcome import Status
 from handrail.tui.call_lines import duration, label
+from handrail.tui.interactive.agent_tree import AgentTree
 from handrail.tui.interactive.blocks import AnswerBlock, CallBlock, GroupBlock, NoteBlock, PromptBlock
 from handrail.tui.interactive.frames import ScreenBlock
 from handrail.tui.interactive.paint import Theme, paint
@@ -44,8 +45,10 @@ else:
     markdown = lazy("handrail.tui.interactive.markdown")
 
 SPINNER = "|/-\\"
-MAX_CALL_LINES = 6
-"""How many running calls get a line of their own."""
+MAX_CALL_LINES = 8
+"""How many lines running calls and agents get."""
+BAR = 10
+"""Columns of a bar that shows how far a call is."""
 
 
 @dataclass(slots=True)
@@ -70,6 +73,8 @@ class ConversationView:
         self._commit = commit
         self._clock = clock
         self._theme = theme
+        self.agents = AgentTree()
+        """The sub-agents at work."""
         self._calls: dict[str, LiveCall] = {}
         self._held: list[tuple[LiveCall, CallFinished]] = []
         self._answer: markdown.OpenAnswer | None = None
@@ -83,7 +88,7 @@ class ConversationView:
     @property
     def is_busy(self) -> bool:
         """Whether anything moves on the screen by itself."""
-        return bool(self._calls or self._waiting or self._answer)
+        return bool(self._calls or self._waiting or self._answer or self.agents)
 
     @property
     def interruptible_calls(self) -> int:
@@ -197,6 +202,7 @@ class ConversationView:
         self._end_answer()
         self._flush()
         self._calls.clear()
+        self.agents.end_calls()
         self._wait_for("")
         if event.why in (Why.ABORTED_STREAMING, Why.ABORTED_TOOLS):
             self.say("interrupted", "warning")
@@ -205,6 +211,15 @@ class ConversationView:
         elif event.text.strip() and not self._shown.strip():  # it was not streamed
             self._add_whole(event.text)
             self._end_answer()
+
+    def on_background_news(self, news: AgentNews) -> None:
+        """Take in an event of a sub-agent in the background; its end is said."""
+        self.agents.on_background_news(news, self._clock())
+        if isinstance(report := news.event, AgentReport):
+            took = f" after {duration(report.seconds)}" if report.seconds else ""
+            why = f": {report.problem}" if report.problem else ""
+            tone: Tone = "plain" if report.status == "completed" else "warning"
+            self.say(f"The agent {news.kind} ({news.message}) {report.status}{took}{why}", tone, dim=True)
 
     # Calls
 
@@ -216,9 +231,12 @@ class ConversationView:
             case CallStarted(use, at, interruptible=interruptible) if call := self._calls.get(use.id):
                 call.started, call.interruptible = at, interruptible
             case CallProgress(use) if call := self._calls.get(use.id):
-                if not isinstance(event.progress, AgentNews) or isinstance(event.progress.event, CallQueued):
+                if isinstance(event.progress, AgentNews):
+                    self.agents.on_call_news(use.id, event.progress, self._clock())
+                else:
                     call.progress = event
             case CallFinished(outcome) if call := self._calls.pop(outcome.use.id, None):
+                self.agents.end_call(outcome.use.id)
                 self._finish(call, event)
             case _:
                 pass
@@ -279,10 +297,13 @@ class ConversationView:
             if group is not None:
                 running = sum(call.started is not None for call in calls)
                 lines.append(f"{mark} {group.title} {group.detail}, {running} running")
-            else:
-                lines += [self._call_line(call, mark, now) for call in calls]
+            for call in calls:
+                lines += [] if group is not None else [self._call_line(call, mark, now)]
+                lines += self.agents.below(call.queued.use.id)
+        lines += self.agents.background_lines(now)
         if len(lines) > MAX_CALL_LINES:
-            lines = [*lines[: MAX_CALL_LINES - 1], f"  (+{len(lines) - MAX_CALL_LINES + 1} more calls)"]
+            hint = " (Ctrl+T)" if self.agents else ""
+            lines = [*lines[: MAX_CALL_LINES - 1], f"  (+{len(lines) - MAX_CALL_LINES + 1} more{hint})"]
         if self._waiting is not None:
             what, since = self._waiting
             lines.append(f"{mark} {what}, {duration(now - since)} (Esc interrupts)")
@@ -298,14 +319,15 @@ class ConversationView:
 
 
 def _progress(event: CallProgress | None) -> str:
-    """What a call says of its progress, in a line; of a sub-agent the call that it makes."""
-    match event and event.progress:
-        case None:
-            return ""
-        case AgentNews(event=CallQueued() as inner):
-            return label(inner.card)
-        case AgentNews():
-            return ""
-        case _:
-            assert event is not None
-            return " ".join(event.card.detail.split())
+    """What a call says of its progress, in a line: a bar if it knows how far it is, and its words."""
+    if event is None:
+        return ""
+    share = event.progress.fraction
+    bar = "" if share is None else progress_bar(share)
+    return " ".join(filter(None, (bar, " ".join(event.card.detail.split()))))
+
+
+def progress_bar(share: float) -> str:
+    """A bar for a share between 0 and 1; any other number, which a program may report too, is taken to its end."""
+    full = round(min(max(share, 0.0), 1.0) * BAR) if share == share else 0  # noqa: PLR0124  # not a number
+    return f"[{'=' * full}{' ' * (BAR - full)}]"

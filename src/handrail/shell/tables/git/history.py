@@ -94,7 +94,7 @@ REFLOG = Grammar("git.reflog")
 SUBCOMMANDS: dict[str, Command] = {
     "log show": LOG,
     "whatchanged": LOG._replace(requires=(*needs.IN_LOG, needs.NO_ALIAS)),
-    "diff": DIFF,
+    "diff": DIFF._replace(lists_paths=True),
     "diff-tree": DIFF._replace(
         flags=f"{DIFF_FLAGS} -r --root -m -v --no-commit-id -c --cc --combined-all-paths --always --merge-base "
         "--no-diff-merges --no-notes",

@@ -1,0 +1,86 @@
+"""
+One call through `Agent` with a scripted model, beside the executor alone; and many conversations beside one.
+
+    python -m benchmarks.agent_bench [--json]
+
+Costs are CPU time of this process; both sides take turns, and the figures are those of the first decile.
+"""
+
+import argparse
+import asyncio
+import gc
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+
+from benchmarks.engine_bench import ours, quiet
+
+from handrail import Agent, tool
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing import ScriptedModel
+
+ROUNDS, TURNS, MANY = 40, 50, 500
+
+
+@tool(read_only=True)
+async def add(left: int, right: int) -> str:
+    """Adds two numbers."""
+    return str(left + right)
+
+
+def script(turns: int) -> ScriptedModel:
+    """So many turns with one call each, then a word."""
+    calls = [[ToolUse(str(n), "add", {"left": 1, "right": n})] for n in range(turns)]
+    return ScriptedModel([*calls, [Text("Done.")]])
+
+
+async def conversation(turns: int, folder: str) -> None:
+    async with Agent(script(turns), tools=[add], cwd=folder) as agent:
+        answer = await agent.ask("Add.")
+    assert answer.text == "Done."
+
+
+async def cpu(work: Callable[[], Awaitable[object]], parts: int) -> float:
+    """Microseconds of CPU per part."""
+    begin = time.process_time()
+    await work()
+    return (time.process_time() - begin) / parts * 1e6
+
+
+async def measure() -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="handrail-agent-") as folder:
+        await conversation(TURNS, folder)
+        alone, through = [], []
+        for _ in range(ROUNDS):
+            alone.append(await cpu(lambda: ours(1), 1))
+            through.append(await cpu(lambda: conversation(TURNS, folder), TURNS))
+        gc.freeze()  # as the command line program does after its set-up
+        one = quiet([await cpu(lambda: conversation(TURNS, folder), TURNS) for _ in range(ROUNDS)])
+        many = await cpu(lambda: asyncio.gather(*[conversation(10, folder) for _ in range(MANY)]), MANY * 10)
+        few = quiet([await cpu(lambda: conversation(10, folder), 10) for _ in range(ROUNDS)])
+    return {
+        "executor alone, one call per answer (us)": quiet(alone),
+        "through Agent, one call per turn (us)": quiet(through),
+        "through Agent / executor": quiet(through) / quiet(alone),
+        "the same after gc.freeze (us)": one,
+        f"{MANY} conversations at once, a turn (us)": many,
+        f"{MANY} conversations / one": many / few,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    figures = asyncio.run(measure())
+    if chosen.json:
+        json.dump(figures, sys.stdout)
+        return
+    for name, value in figures.items():
+        print(f"{name:<44} {value:10.2f}")
+
+
+if __name__ == "__main__":
+    main()

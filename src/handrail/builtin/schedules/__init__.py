@@ -1,0 +1,1 @@
+"""Prompts by the clock: CronCreate, CronDelete, CronList, ScheduleWakeup."""

@@ -1,0 +1,1 @@
+"""Agents that work together: messages, and teams."""

@@ -1,0 +1,1 @@
+"""WebFetch: read a page of the web."""

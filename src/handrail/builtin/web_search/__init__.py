@@ -1,0 +1,1 @@
+"""WebSearch: search the web."""

@@ -1,0 +1,27 @@
+"""The arguments of `handrail view`; its implementation is imported only when it runs."""
+
+import argparse
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What to show, to whom, and where to listen."""
+    parser.add_argument(
+        "session", metavar="SESSION|FILE", nargs="?", help="id, the beginning of one, title or path (default: the list)"
+    )
+    parser.add_argument(
+        "--live", action="store_true", help="also show the questions of running sessions (those started with --live)"
+    )
+    parser.add_argument(
+        "--for",
+        dest="people",
+        metavar="NAME",
+        action="append",
+        help="print an address for this person, under whose name answers are recorded; may be repeated",
+    )
+    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
+    parser.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: a free one)")
+    parser.add_argument("--tls-cert", metavar="FILE", help="a PEM certificate; needed beyond this machine")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key")
+    parser.add_argument("--no-open", action="store_true", help="do not open a browser")
+    parser.add_argument("--json", action="store_true", help="print the addresses as one JSON object")
+    parser.epilog = "The page is served by this machine only, and needs the key in its address. Ctrl+C ends it."

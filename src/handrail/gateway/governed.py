@@ -1,0 +1,228 @@
+"""
+The tools of one client under its own rules: a session without a model.
+
+    tools/call -> ToolExecutor -> hooks, rules, questions -> the tool -> hooks, limits -> the result, without secrets
+
+Each client has a session of its own: settings, hooks, working files, connections to servers and audit log. Nothing of
+it is shared, so nothing of one client can reach another.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from handrail.conversation.blocks import ToolUse
+from handrail.conversation.request import Request
+from handrail.dispatch.executor import ToolExecutor
+from handrail.errors import HandrailError, JsonRpcError
+from handrail.files.memory import FileMemory
+from handrail.gateway.asker import ClientAsker
+from handrail.gateway.changes import Kind
+from handrail.gateway.client import McpClient, use_client
+from handrail.gateway.content import call_result
+from handrail.gateway.listing import PREFIX, tool_definition
+from handrail.loop.run_config import Stream
+from handrail.mcp.messages import INVALID_PARAMS
+from handrail.session.build import open_session
+from handrail.session.mcp_servers import Servers
+from handrail.session.session import Session
+from handrail.session.spec import SessionHost, SessionSpec
+from handrail.tools.context import Progress, RunContext
+from handrail.tools.events import CallProgress
+from handrail.tools.outcome import Outcome
+from handrail.tools.pool import SEARCH_TOOL, AnyTool
+
+RESOURCE_TOOLS = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
+"""They do for models what clients have methods for."""
+
+OnProgress = Callable[[Progress], None]
+
+
+class OnChange(Protocol):
+    """Is told of a list that has changed, or of the address of a resource that has."""
+
+    def __call__(self, kind: Kind, uri: str = "") -> None: ...
+
+
+def _no_listener(kind: Kind, uri: str = "") -> None:
+    """No client wants to know yet."""
+
+
+class NoModel:
+    """Takes the place of a model in a session that has none."""
+
+    model = "none"
+
+    def stream(self, request: Request) -> Stream:
+        """There is no model to ask."""
+        raise HandrailError("An MCP server asks no model.")
+
+
+class GovernedTools:
+    """The tools that one client may use."""
+
+    def __init__(self, spec: SessionSpec, env: Mapping[str, str], host: SessionHost) -> None:
+        self._asker = ClientAsker()
+        self._session: Session = open_session(spec, env, replace(host, handler=self._asker, model=NoModel()))
+        self._conversation = self._session.conversation
+        self._ids = itertools.count(1)
+        self._connecting: asyncio.Task[None] | None = None
+        self._told: dict[Kind, tuple[Any, ...]] = {}
+        self._definitions: dict[int, tuple[AnyTool, dict[str, Any]]] = {}
+        self.on_change: OnChange = _no_listener
+        """Called when a list, or a resource of a server behind us, has changed."""
+
+    async def connect(self) -> None:
+        """Connect the servers behind us, once; those that are slow come later."""
+        if self._session.servers is None:
+            return
+        if self._connecting is None:
+            self._connecting = asyncio.ensure_future(self._connect())
+        await asyncio.shield(self._connecting)
+
+    async def _connect(self) -> None:
+        assert self.servers is not None
+        self.servers.on_update = lambda _server, uri: self.on_change("resource", uri)
+        await self._session.connect()
+        self._told = self._lists()
+        self._session.on_server_tools = self._tell_changes
+
+    async def settle(self) -> None:
+        """Wait for servers that are still connecting, but not long after the start: many clients ask for lists once."""
+        if self.servers is not None:
+            await self.servers.settle()
+
+    def _lists(self) -> "dict[Kind, tuple[Any, ...]]":
+        """What is offered now, as far as it may change by itself."""
+        links = [link.server for link in self.servers.connections() if link.server] if self.servers else []
+        return {
+            "tools": self._conversation.tools.active,
+            "prompts": tuple(link.prompts for link in links),
+            "resources": tuple(link.resources for link in links),
+        }
+
+    def _tell_changes(self) -> None:
+        before, self._told = self._told, self._lists()
+        for kind, now in self._told.items():
+            if now != before.get(kind, ()):
+                self.on_change(kind)
+
+    @property
+    def servers(self) -> Servers | None:
+        """The servers behind us."""
+        return self._session.servers
+
+    def redact(self, value: Any) -> Any:
+        """The value without secrets."""
+        return self._session.redactor.value(value)
+
+    def new_context(self) -> RunContext:
+        """The context of a client's calls: it has read nothing yet."""
+        return replace(self._conversation.state.context, files=FileMemory())
+
+    def add(self, tool: AnyTool) -> None:
+        """Offer one more tool."""
+        self._conversation.state.catalog.add((tool,))
+        self._tell_changes()
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """The tools as clients see them; always in the same order."""
+        pool = self._conversation.state.catalog.refresh()
+        left_out = RESOURCE_TOOLS if pool.held else RESOURCE_TOOLS | {SEARCH_TOOL}
+        view = pool.view(self._conversation.state.context)
+        found = []
+        for listed in pool.active:
+            if listed.name not in left_out:
+                tool = pool.find(listed.name)
+                assert tool is not None
+                known = self._definitions.get(id(tool))
+                if known is None or known[0] is not tool:
+                    known = self._definitions[id(tool)] = (tool, tool_definition(tool, view))
+                    if known[1]["name"] != tool.name and pool.find_listed(known[1]["name"]):
+                        known[1]["name"] = tool.name  # a tool of the program has the short name
+                found.append(known[1])
+        return found
+
+    async def find(self, name: str) -> AnyTool:
+        """The tool of a name, also of a server that is slow to start; JsonRpcError if there is none."""
+        tool = self._known(name)
+        if tool is None:
+            await self.settle()
+            tool = self._known(name)
+        if tool is None:
+            raise JsonRpcError(f"There is no tool {name[:100]!r}. See tools/list.", INVALID_PARAMS)
+        return tool
+
+    def _known(self, name: str) -> AnyTool | None:
+        pool = self._conversation.tools
+        return pool.find(name) or pool.find(f"{PREFIX}{name}")
+
+    async def answer_call(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        client: McpClient,
+        run: RunContext,
+        on_progress: OnProgress | None = None,
+    ) -> tuple[dict[str, Any], RunContext]:
+        """The result of a call, and the context that it leaves. Cancelling the wait stops the call."""
+        tool = await self.find(name)
+        outcome, after = await self.run(tool.name, given, client, run, on_progress)
+        return call_result(outcome, tool, self._session.redactor), after
+
+    async def run(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        client: McpClient,
+        run: RunContext,
+        on_progress: OnProgress | None = None,
+    ) -> tuple[Outcome, RunContext]:
+        """How a call ended, and the context that it leaves."""
+        catalog, config, state = self._conversation.state.catalog, self._conversation.config, self._conversation.state
+        pool, number = catalog.pool, f"{client.name or 'client'}-{next(self._ids)}"
+        self._asker.calls[number] = (name, client)
+        use_client(client)
+        try:
+            async with ToolExecutor(
+                pool,
+                run,
+                state.store,
+                rails=config.rails,
+                scheduling=config.scheduling,
+                activate=catalog.activate,
+                add_tools=catalog.add,
+            ) as executor:
+                events = executor.events
+                executor.add(ToolUse(number, name, given))
+                if on_progress is None:
+                    outcome = await anext(executor.rest())
+                else:
+                    executor.finish()
+                    telling = asyncio.ensure_future(_tell_progress(events, on_progress))
+                    try:
+                        outcome = await anext(executor.rest())
+                    finally:
+                        await executor.aclose()
+                        await telling
+                after = executor.run
+        finally:
+            del self._asker.calls[number]
+        if catalog.pool is not pool:
+            self._tell_changes()
+        return outcome, after
+
+    async def aclose(self) -> None:
+        """End its calls and connections."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait({self._connecting})
+        await self._session.aclose()
+
+
+async def _tell_progress(events: Any, on_progress: OnProgress) -> None:
+    async for event in events:
+        if isinstance(event, CallProgress):
+            on_progress(event.progress)

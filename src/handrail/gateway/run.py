@@ -1,0 +1,47 @@
+"""Serves an McpServer over HTTP, behind the guard."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from handrail.gateway.http import McpEndpoint
+from handrail.gateway.offering import McpServer
+from handrail.gateway.service import McpService
+from handrail.lazy import lazy
+from handrail.serve.guard import Door
+from handrail.serve.listen import Address, BindAddress, address_of, bind, check_endpoint, check_installed
+
+if TYPE_CHECKING:
+    from handrail.serve import server as http_server
+else:
+    http_server = lazy("handrail.serve.server")  # the extra `serve`
+
+LOOPBACK = BindAddress()
+
+
+@asynccontextmanager
+async def serve_http(
+    server: McpServer,
+    endpoint: BindAddress = LOOPBACK,
+    tokens: Mapping[str, str] | None = None,
+) -> AsyncIterator[Address]:
+    """
+    Answer clients at `/mcp` while the block runs. `tokens`: the names of clients by the digests of their tokens.
+
+    Without tokens, which only loopback allows, every program on this machine is the same client.
+    """
+    check_installed()
+    check_endpoint(endpoint, token=tokens is not None)
+    listener = bind(endpoint)
+    address = address_of(endpoint, listener)
+    service = McpService(server)
+    app = McpEndpoint(service)
+    try:
+        async with http_server.serve(app, Door(address.hosts, address.origins, tokens), endpoint, listener):
+            try:
+                yield address
+            finally:
+                await app.aclose()
+    finally:
+        await asyncio.shield(service.aclose())

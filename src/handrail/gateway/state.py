@@ -1,0 +1,29 @@
+"""What is known of a client from one request to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from handrail.gateway.governed import GovernedTools
+from handrail.mcp.dialect import MODERN
+from handrail.tools.context import RunContext
+
+
+@dataclass(slots=True)
+class ClientState:
+    """One client: its name by its token, its tools, and what it said of itself."""
+
+    name: str
+    tools: GovernedTools
+    run: RunContext
+    version: str = MODERN
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    level: str = ""
+    """The lowest level of log messages that it wants; empty = none."""
+    followed: set[str] = field(default_factory=set)
+    """The addresses of resources whose changes it wants to know."""
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether each of its requests stands for itself."""
+        return self.version == MODERN

@@ -1,0 +1,1 @@
+"""Prompts by the clock: the grammar of cron lines, what is due, and the file of those that outlive a session."""

@@ -1,0 +1,1 @@
+"""OpenTelemetry: spans and metrics of runs, loaded only when the OTEL variables ask for them."""

@@ -1,0 +1,153 @@
+// One run: a head with its sums, and the ways to look at it.
+import { showQuestions } from "./ask.js";
+import { callBody, decision, fold, long } from "./call.js";
+import { changesView } from "./changes.js";
+import { date, dollars, fill, h, kilo, plural, seconds, status, time } from "./dom.js";
+import { frame, outcome } from "./frame.js";
+import { VirtualList } from "./list.js";
+import { api, exported, follow, merge } from "./source.js";
+import { timelineView } from "./timeline.js";
+
+const VIEWS = { conversation: "Conversation", timeline: "Timeline", decisions: "Decisions", changes: "Changes", cost: "Cost and cache", raw: "Raw records" };
+
+export async function openRun(run, view, again) {
+  const id = run.id, prefix = exported ? "#/run/" : `#/run/${encodeURIComponent(id)}/`;
+  const names = Object.keys(VIEWS).filter((name) => !exported || (name !== "raw" && (name !== "changes" || run.diffs?.length)));
+  if (!names.includes(view)) view = "conversation";
+  const main = frame(run.title);
+  const sums = h("div", { class: "sums" });
+  const tabs = h("nav", { class: "tabs", "aria-label": "Ways to look at the run" }, names.map((name) => h("a", { href: prefix + name, "aria-current": name === view && "page" }, VIEWS[name])));
+  const body = h("section", { class: "view", "aria-label": VIEWS[view] });
+  const head = () => fill(sums, outcome(run.outcome), h("span", { title: run.cwd }, run.cwd), h("span", null, date(run.began)), h("span", null, seconds(run.totals.seconds)),
+    h("span", null, plural(run.totals.turns, "turn")), h("span", null, plural(run.totals.calls, "call")),
+    run.totals.denied > 0 && h("span", null, `${run.totals.denied} denied`), run.totals.failed > 0 && h("span", null, `${run.totals.failed} failed`),
+    run.totals.dollars !== null && h("span", null, dollars(run.totals.dollars)), h("span", { class: "dim" }, run.model));
+  head();
+  const problem = run.problem ? h("p", { class: "problem" }, run.problem) : null;
+  const note = run.left_out ? h("p", { class: "dim" }, run.left_out) : null;
+  fill(main, h("h1", { class: "title" }, run.title || id), sums, problem, note, tabs, body);
+  const shown = await { conversation, timeline: timelineView, decisions, changes: changesView, cost, raw }[view](run, body);
+  if (exported) return () => shown.close?.();
+  const stop = follow(id, run.version, {
+    change: (change) => { run.version = change.version; const places = merge(run, change); head(); shown.update?.(places); },
+    reset: again,
+    questions: showQuestions,
+  });
+  return () => { stop(); shown.close?.(); };
+}
+
+// Conversation
+
+function entryRow(run, place) {
+  const entry = run.entries[place], at = h("time", { class: "dim" }, time(entry.at));
+  const body = () => long(run, "entry", place, entry.text, entry.size);
+  switch (entry.kind) {
+    case "prompt": return h("div", { class: "entry prompt" }, h("h2", null, "Prompt ", at), body());
+    case "text": return h("div", { class: "entry answer" }, h("h2", null, "Model ", at), body());
+    case "call": {
+      const call = run.calls[entry.call];
+      return h("div", { class: "entry call" }, fold(false, [status(call.status), " ", h("b", null, call.tool), " ", h("span", { class: "subject" }, call.subject), h("span", { class: "dim" }, ` ${call.stages?.ran ? seconds(call.stages.ran) : ""}${call.early ? " · early" : ""}`)], () => callBody(run, entry.call)));
+    }
+    case "thinking": return h("div", { class: "entry dim" }, fold(false, ["Thinking ", at], body));
+    case "ended": return h("div", { class: "entry mark" }, "Ended: ", outcome(entry.text));
+    case "discarded": return h("div", { class: "entry mark" }, "The answer broke off and was asked for again.");
+    case "compacted": return h("div", { class: "entry mark" }, fold(false, ["The conversation was shortened ", at], body));
+    case "file": return h("div", { class: "entry dim" }, `[${entry.text}]`);
+    default: return h("div", { class: "entry dim" }, fold(false, [entry.kind === "note" ? "Note " : "Added by handrail ", at], body));
+  }
+}
+
+function agentChoice(run, onchange) {
+  if (run.agents.length < 2) return null;
+  return h("select", { "aria-label": "Agent", onchange }, run.agents.map((a) => h("option", { value: a.id }, a.id === "main" ? "Main agent" : `${a.type} ${a.description} (${a.id})`)));
+}
+
+function conversation(run, body) {
+  let agent = "main", places = [];
+  const pick = () => { places = []; run.entries.forEach((entry, place) => entry.agent === agent && places.push(place)); };
+  pick();
+  const list = new VirtualList({ count: () => places.length, row: (at) => entryRow(run, places[at]), estimate: 52, label: "Conversation", follow: true });
+  fill(body, agentChoice(run, (event) => { agent = event.target.value; pick(); list.heights.length = 0; list.refresh(); }), list.node);
+  list.refresh();
+  return {
+    update: (changed) => {
+      const before = places.length;
+      if (changed.entries.length) pick();
+      const calls = new Set(changed.calls), seen = [];
+      for (const [at] of list.drawn) if (calls.has(run.entries[places[at]]?.call)) seen.push(at);
+      if (seen.length || places.length !== before) list.refresh(seen);
+    },
+    close: () => list.close(),
+  };
+}
+
+// Decisions
+
+function decisions(run, body) {
+  const choose = h("select", { "aria-label": "Which decisions", onchange: () => pick() }, [["", "All"], ["deny", "Denied"], ["asked", "Asked about"], ["allow", "Allowed"]].map(([value, text]) => h("option", { value }, text)));
+  let places = [];
+  const fits = (d) => d && (!choose.value || (choose.value === "asked" ? d.asked : d.verdict === choose.value));
+  const list = new VirtualList({ count: () => places.length, row: (at) => decisionRow(run, places[at]), estimate: 38, label: "Decisions" });
+  const pick = (keep) => { places = []; run.calls.forEach((call, place) => fits(call.decision) && places.push(place)); if (!keep) list.heights.length = 0; list.refresh(keep && []); fill(none, places.length ? "" : "No decisions that fit were recorded."); };
+  const none = h("p", { class: "empty", role: "status" });
+  fill(body, choose, none, list.node);
+  pick();
+  return { update: (changed) => changed.calls.length && pick(true), close: () => list.close() };
+}
+
+function decisionRow(run, place) {
+  const call = run.calls[place], d = call.decision;
+  return h("div", { class: "entry call" }, fold(false, [status(d.verdict), " ", h("b", null, call.tool), " ", h("span", { class: "subject" }, call.subject), h("span", { class: "dim" }, ` ${d.by}${d.rule ? ` · ${d.rule}` : ""}`)], () => [decision(call), h("h3", null, "The call"), callBody(run, place).firstChild]));
+}
+
+// Cost and cache
+
+const PARTS = [["cache_read", "from the cache"], ["cache_write", "into the cache"], ["input", "input"], ["output", "output"]];
+
+function cost(run, body) {
+  const list = new VirtualList({ count: () => run.turns.length, row: (at) => turnRow(run, at), estimate: 44, label: "Turns" });
+  const head = h("div", { class: "cards" });
+  const sum = () => {
+    const t = run.totals.tokens, asked = t.input + t.cache_read + t.cache_write;
+    fill(head, [["Cost", dollars(run.totals.dollars)], ["From the cache", asked ? `${Math.round((100 * t.cache_read) / asked)} %` : "–"], ...PARTS.map(([name, label]) => [`Tokens ${label}`, kilo(t[name])]), ["Prefix broken", plural(run.turns.filter((turn) => turn.broke).length, "time")]].map(([label, value]) => h("div", null, h("span", { class: "dim" }, label), h("b", null, value))));
+  };
+  sum();
+  fill(body, head, h("p", { class: "legend", "aria-hidden": "true" }, PARTS.map(([name, label]) => h("span", null, h("i", { class: `tokens ${name}` }), ` ${label} `))), list.node);
+  list.refresh();
+  return { update: (changed) => { if (changed.turns.length) { sum(); list.refresh(changed.turns); } }, close: () => list.close() };
+}
+
+function turnRow(run, place) {
+  const turn = run.turns[place], usage = turn.usage;
+  const most = Math.max(1, ...run.turns.map((each) => (each.usage ? PARTS.reduce((all, [name]) => all + each.usage[name], 0) : 0)));
+  const text = usage ? PARTS.map(([name, label]) => `${kilo(usage[name])} ${label}`).join(", ") : "no tokens were recorded";
+  return h("div", { class: "turn" },
+    h("div", null, h("b", null, `${turn.agent === "main" ? "Turn" : turn.agent} ${turn.turn}`), h("span", { class: "dim" }, ` ${turn.model} · ${seconds(turn.answered && turn.answered - turn.at)} · ${dollars(turn.dollars)} · ${text}`)),
+    usage && h("div", { class: "tokenbar", "aria-hidden": "true" }, PARTS.map(([name]) => h("i", { class: `tokens ${name}`, style: { width: `${(100 * usage[name]) / most}%` } }))),
+    turn.broke && h("div", { class: "broke" }, `Prefix broken: ${turn.broke}`), turn.discarded && h("div", { class: "broke" }, "The answer broke off and was asked for again."));
+}
+
+// Raw records
+
+const PAGE = 100;
+
+async function raw(run, body) {
+  const pages = new Map();
+  let count = 0;
+  const load = async (page) => {
+    pages.set(page, null);
+    const found = await api(`run/${encodeURIComponent(run.id)}/raw?from=${page * PAGE}&count=${PAGE}`);
+    pages.set(page, found.lines);
+    count = found.total;
+    list.refresh(found.lines.map((_, at) => page * PAGE + at));
+  };
+  const list = new VirtualList({ count: () => count, estimate: 34, label: "Records", row: (at) => {
+    const page = Math.floor(at / PAGE);
+    if (!pages.has(page)) load(page);
+    const line = pages.get(page)?.[at % PAGE];
+    return h("div", { class: "entry raw" }, line === undefined ? h("span", { class: "dim" }, `${at + 1} …`) : fold(false, [h("span", { class: "dim" }, `${at + 1} `), h("code", null, line.slice(0, 160))], () => { let text = line; try { text = JSON.stringify(JSON.parse(line), null, 2); } catch { /* it is cut, or broken */ } return h("pre", { class: "text" }, text); }));
+  } });
+  fill(body, list.node);
+  await load(0);
+  return { update: (changed) => changed.entries.length && load(Math.floor(count / PAGE)), close: () => list.close() };
+}

@@ -1,0 +1,158 @@
+"""Pages as Markdown, by the extra and by our own reader: the same promises for both."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.builtin.web_fetch import html
+from handrail.builtin.web_fetch.hidden import is_hiding, visible
+
+BASE = "https://site.example/docs/page"
+
+
+@pytest.fixture(params=["own", "extra"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    assert html.WITH_CONVERTER, "the extra is installed for tests"
+    monkeypatch.setattr(html, "WITH_CONVERTER", request.param == "extra")
+    return str(request.param)
+
+
+def read(page: str) -> str:
+    return html.html_markdown(page, BASE)[1]
+
+
+PAGE = """<!doctype html><html><head><title>All of  it</title><style>p{}</style></head><body>
+<nav><a href="/">Home</a></nav>
+<main><h1>Head</h1><p>Some <b>bold</b> and <em>soft</em> words, a <a href="../other?x=1">link</a> and
+<a href="javascript:alert(1)">none</a>.</p>
+<p><img src="data:image/png;base64,AAAA" alt=""><img src="/logo.png" alt="logo"></p>
+<pre><code class="language-python">def f():
+    return 1 &lt; 2
+</code></pre>
+<p>Call <code>f()</code>.</p>
+<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1|2</td><td>x</td></tr></tbody></table>
+<ul><li>one<ul><li>two</li></ul></li><li>three</li></ul>
+<blockquote><p>said</p></blockquote></main>
+<footer>Imprint</footer><script>var x = "<p>no</p>"</script></body></html>"""
+
+
+def test_the_main_text_comes_with_links_tables_lists_and_code(reader: str) -> None:
+    title, text = html.html_markdown(PAGE, BASE)
+
+    assert title == "All of it"
+    assert "# Head" in text
+    assert "Some **bold** and *soft* words, a [link](https://site.example/other?x=1)" in text
+    assert "![logo](https://site.example/logo.png)" in text
+    assert "```python\ndef f():\n    return 1 < 2\n```" in text
+    assert "Call `f()`." in text
+    assert [cell.strip() for cell in text.split("| 1")[1].splitlines()[0].split("|")[:3]] == ["\\", "2", "x"]
+    assert "- one\n  - two\n- three" in text
+    assert "> said" in text
+    for left_out in ("Home", "Imprint", "no</p>", "base64", "p{}"):
+        assert left_out not in text
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<p hidden>SECRET</p>",
+        "<div HIDDEN=''><b>SECRET</b></div>",
+        "<div aria-hidden='true'>SECRET</div>",
+        "<p style='display:none'>SECRET</p>",
+        "<p title='>' style='opacity:0'>SECRET</p>",
+        '<p style="color:red; DISPLAY : NONE !important">SECRET</p>',
+        "<p style=visibility:hidden>SECRET</p>",
+        "<p style='opacity: 0.0'>SECRET</p>",
+        "<p style='font-size:0px'>SECRET</p>",
+        "<p style='position:absolute; left:-9999px'>SECRET</p>",
+        "<p style='text-indent: -5000px'>SECRET</p>",
+        "<p style='height:0;overflow:hidden'>SECRET</p>",
+        "<p style='display/**/:none'>SECRET</p>",
+        "<p style='color:transparent'>SECRET</p>",
+        "<span class='a sr-only'>SECRET</span>",
+        "<span class='visually-hidden'>SECRET</span>",
+        "<!-- SECRET -->",
+        "<template>SECRET</template>",
+        "<noscript>SECRET</noscript>",
+        "<script>SECRET</script>",
+        "<style>SECRET</style>",
+        "<iframe srcdoc='x'>SECRET</iframe>",
+        "<svg><text>SECRET</text></svg>",
+        "<textarea>SECRET</textarea>",
+        "<dialog>SECRET</dialog>",
+        "<p hidden>SECRET <b>SECRET</b> <i>SECRET</i></p>",
+    ],
+)
+def test_what_a_person_would_not_see_is_left_out(reader: str, hidden: str) -> None:
+    text = read(f"<main><p>before</p>{hidden}<p>after</p></main>")
+
+    assert "SECRET" not in text
+    assert "before" in text
+    assert "after" in text
+
+
+def test_an_element_that_was_left_open_hides_no_more_than_itself(reader: str) -> None:
+    text = read("<p>one<p hidden>SECRET<p>two<ul><li>three<li hidden>SECRET<li>four</ul>five")
+
+    assert "SECRET" not in text
+    assert [word for word in ("one", "two", "three", "four", "five") if word in text] == [
+        "one", "two", "three", "four", "five",
+    ]  # fmt: skip
+
+
+def test_code_that_shows_a_hidden_element_stays_as_it_is(reader: str) -> None:
+    shown = '<p style="display:none">'
+
+    assert shown in read(f"<pre>{shown.replace('<', '&lt;')}</pre>")
+
+
+def test_letters_that_cannot_be_seen_are_left_out(reader: str) -> None:
+    spelled = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+
+    assert read(f"<p>plain{spelled} te\u200bxt\u202e\u2066.</p>") == "plain text."
+
+
+@pytest.mark.parametrize(
+    "page", ["<div>" * 50_000 + "x", "<b>" * 20_000 + "x", "<table>" * 500, "<p" * 5_000, "<!--" * 9]
+)
+def test_a_hostile_page_ends(reader: str, page: str) -> None:
+    assert isinstance(read(page), str)
+
+
+@given(
+    st.lists(st.sampled_from([*"<>/=\"'&;!-", "p", "b", "ul", "li", "td", "table", "pre", "a href", "hidden", "x "]))
+)
+def test_every_text_can_be_read(parts: list[str]) -> None:
+    html.WITH_CONVERTER = False
+    try:
+        assert isinstance(read("".join(parts)), str)
+    finally:
+        html.WITH_CONVERTER = True
+
+
+@given(
+    st.sampled_from(["display:none", "visibility:hidden", "opacity:0", "font-size:0"]),
+    st.lists(st.sampled_from(["color:red", "margin:1px", "background:url(x)"]), max_size=2),
+    st.lists(st.sampled_from(["width:50%", "font-weight:bold"]), max_size=2),
+    st.sampled_from(["", " ", "\n", "\t "]),
+    st.booleans(),
+)
+def test_a_hiding_style_is_seen_among_others(
+    hiding: str, before: list[str], after: list[str], blank: str, loud: bool
+) -> None:
+    name, _, value = hiding.partition(":")
+    written = f"{name}{blank}:{blank}{value}"
+    style = f";{blank}".join((*before, written.upper() if loud else written, *after))
+
+    assert is_hiding(style)
+    assert not is_hiding(";".join((*before, *after)))
+
+
+def test_ordinary_letters_stay() -> None:
+    text = "naïve 日本語 👩‍👩‍👧 می‌خواهم\n\ttab"
+
+    assert visible(text) == text
+
+
+def test_characters_that_show_nothing_go() -> None:
+    assert visible("a\u00adb\u061cc\u3164d\u206ae\ufff9f\U000e0041g") == "abcdefg"

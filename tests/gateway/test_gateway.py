@@ -1,0 +1,177 @@
+"""Other servers behind ours: the same rules, hooks, limits, deferral and audit for every client."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail import HookCallback
+from handrail.config.flags import SettingsFlags
+from handrail.gateway import ClientRules, McpServer
+from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
+from mcp import Client, MCPError
+from tests.forked import unmeasured
+from tests.gateway.clients import ERAS, TOKENS, answering, sdk_client, text_of, url_of
+
+pytestmark = pytest.mark.anyio
+
+REFERENCE = str(Path(__file__).parents[1] / "mcp" / "reference_server.py")
+BEHIND = {"ref": {"command": sys.executable, "args": [REFERENCE]}}
+
+
+def gateway_in(folder: Path, *, flags: dict[str, Any], env: dict[str, str] | None = None, **more: Any) -> McpServer:
+    options = ToolOptions(builtin=(), mcp_servers=BEHIND, strict_mcp=True, defer=more.pop("defer", ""))
+    spec = SessionSpec(cwd=folder, tools=options, flags=SettingsFlags(sources=(), **flags))
+    whole = {**unmeasured(), "HANDRAIL_STATE_DIR": str(folder / "state"), **(env or {})}
+    return McpServer.from_spec(spec, env=whole, **more)
+
+
+@asynccontextmanager
+async def connected(server: McpServer, era: str, **callbacks: Any) -> AsyncIterator[Client]:
+    with anyio.fail_after(90):
+        async with url_of(server) as url, sdk_client(url, era, **callbacks) as client:
+            yield client
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_servers_behind_us_are_governed_as_in_a_session(era: str, tmp_path: Path) -> None:
+    fired: list[str] = []
+
+    async def veto(fields: Any, *_rest: object) -> Any:
+        fired.append(fields["tool_name"])
+        if "secret" in json.dumps(fields["tool_input"]):
+            return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}
+        return {}
+
+    flags = {"allowed": ("mcp__ref__add", "mcp__ref__note", "mcp__ref__count"), "disallowed": ("mcp__ref__fail",)}
+    server = gateway_in(
+        tmp_path,
+        flags=flags,
+        env={"MY_API_TOKEN": "tok-1234567890"},
+        host=SessionHost(hooks={"PreToolUse": (HookCallback(veto),)}),
+    )
+    asked: list[str] = []
+    news: list[float] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        news.append(progress)
+
+    async with connected(server, era, elicitation_callback=answering("accept", {"decision": "deny"}, asked)) as client:
+        tools = {each.name: each for each in (await client.list_tools()).tools}
+        summed = await client.call_tool("mcp__ref__add", {"a": 2, "b": 40})
+        noted = await client.call_tool("ref__note", {"text": "the key is tok-1234567890"})
+        vetoed = await client.call_tool("ref__note", {"text": "secret"})
+        refused = await client.call_tool("ref__grow")
+        await client.call_tool("ref__count", {"upto": 2}, progress_callback=hear)
+        with pytest.raises(MCPError, match="no tool"):
+            await client.call_tool("ref__fail", {"text": "x"})
+        prompt = await client.get_prompt("ref__review", {"language": "perl"})
+        resource = await client.read_resource("notes://today")
+        with pytest.raises(MCPError, match="no resource"):
+            await client.read_resource("notes://yesterday")
+
+    assert "ref__fail" not in tools
+    assert tools["ref__add"].title == "ref: Add numbers"
+    assert tools["ref__add"].annotations is not None
+    assert tools["ref__add"].annotations.read_only_hint is True
+    assert summed.structured_content == {"result": 42}
+    assert noted.structured_content == {"noted": "the key is [redacted:MY_API_TOKEN]"}
+    assert "tok-1234567890" not in noted.model_dump_json()
+    assert (noted.meta or {})["trace"] == "t1"
+    assert vetoed.is_error
+    assert refused.is_error
+    assert len(asked) == 1
+    assert news[-2:] == [50, 100]
+    assert fired.count("mcp__ref__note") == 2
+    assert "perl" in prompt.model_dump_json()
+    assert resource.contents[0].model_dump()["text"] == "sunny"
+    entries = [
+        json.loads(line) for file in (tmp_path / "state" / "audit").iterdir() for line in file.read_text().splitlines()
+    ]
+    verdicts = [(entry["tool"], entry["decision"]) for entry in entries if entry.get("tool") == "mcp__ref__grow"]
+    assert verdicts == [("mcp__ref__grow", "deny")]
+
+
+@pytest.mark.parametrize("rule", ["mcp__ref", "mcp__ref__*", "mcp__*"])
+async def test_a_denied_server_gives_neither_prompts_nor_resources(rule: str, tmp_path: Path) -> None:
+    server = gateway_in(tmp_path, flags={"disallowed": (rule,)})
+    async with connected(server, "legacy") as client:
+        with pytest.raises(MCPError, match="no prompt"):
+            await client.get_prompt("ref__review", {"language": "perl"})
+        with pytest.raises(MCPError, match="no resource"):
+            await client.read_resource("notes://today")
+        assert (await client.list_prompts()).prompts == []
+        assert (await client.list_resources()).resources == []
+
+
+async def test_resources_of_a_server_with_an_ask_rule_are_asked_about(tmp_path: Path) -> None:
+    asked: list[str] = []
+    server = gateway_in(tmp_path, flags={"ask": ("mcp__ref",)})
+    person = answering("accept", {"decision": "deny"}, asked)
+    async with connected(server, "legacy", elicitation_callback=person) as client:
+        with pytest.raises(MCPError, match="did not allow"):
+            await client.read_resource("notes://today")
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_first_list_and_the_first_call_wait_for_servers_that_are_slow(era: str, tmp_path: Path) -> None:
+    hurried = {"HANDRAIL_MCP_WAIT_MS": "1"}
+    async with connected(gateway_in(tmp_path, flags={}, env=hurried), era) as client:
+        assert "ref__add" in {each.name for each in (await client.list_tools()).tools}
+    server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__add",)}, env=hurried)
+    async with connected(server, era) as client:
+        assert (await client.call_tool("ref__add", {"a": 2, "b": 40})).structured_content == {"result": 42}
+
+
+async def test_a_question_of_a_server_behind_us_reaches_the_client_of_its_call(tmp_path: Path) -> None:
+    asked: list[str] = []
+    person = answering("accept", {"colour": "green"}, asked)
+    server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__paint",)})
+    async with connected(server, "legacy", elicitation_callback=person) as client:
+        result = await client.call_tool("ref__paint")
+    assert (text_of(result), asked) == ("accept green", ["[ref] Which colour?"])
+
+
+async def test_held_back_tools_are_found_by_searching_and_then_listed(tmp_path: Path) -> None:
+    server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__add",)}, defer="on")
+    async with connected(server, "legacy") as client:
+        before = {each.name for each in (await client.list_tools()).tools}
+        await client.call_tool("ToolSearch", {"query": "sum of two numbers"})
+        after = {each.name for each in (await client.list_tools()).tools}
+    assert before == {"ToolSearch"}
+    assert "ref__add" in after
+
+
+async def test_clients_share_no_connection_and_no_rule(tmp_path: Path) -> None:
+    ann, ben = ClientRules(allow=("mcp__ref__grow", "mcp__ref__grown")), ClientRules(deny=("mcp__ref__add",))
+    server = gateway_in(tmp_path, flags={}, clients={"ann": ann, "ben": ben})
+    told: dict[str, anyio.Event] = {"ann": anyio.Event(), "ben": anyio.Event()}
+
+    def hear(name: str) -> Any:
+        async def take(message: object) -> None:
+            if getattr(getattr(message, "root", message), "method", "") == "notifications/tools/list_changed":
+                told[name].set()
+
+        return take
+
+    with anyio.fail_after(90):
+        async with (
+            url_of(server, TOKENS) as url,
+            sdk_client(url, "legacy", TOKENS["ann"], message_handler=hear("ann")) as anns,
+            sdk_client(url, "legacy", TOKENS["ben"], message_handler=hear("ben")) as bens,
+        ):
+            await anns.call_tool("ref__grow")
+            await told["ann"].wait()
+            grown = await anns.call_tool("ref__grown")
+            refused = await bens.call_tool("ref__grow")
+            seen = {each.name for each in (await bens.list_tools()).tools}
+    assert text_of(grown) == "grown"
+    assert not told["ben"].is_set()
+    assert refused.is_error
+    assert {"ref__grown", "ref__add"}.isdisjoint(seen)

@@ -1,0 +1,320 @@
+"""Plugins: what they bring is there under their name, and nothing of one that is not trusted as it is."""
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handrail import Agent
+from handrail.cli.main import run
+from handrail.config.flags import SettingsFlags
+from handrail.extensions.plugins import Plugin, read_marketplace, read_plugin
+from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
+from handrail.testing.model import ScriptedModel, say, use
+from tests.session.agents_model import user_text
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
+LANGUAGE_SERVER = Path(__file__).parents[1] / "lsp" / "scripted_server.py"
+
+
+@pytest.fixture(name="work", autouse=True)
+def fixture_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    work = tmp_path / "work"
+    for each in (work, tmp_path / "home"):
+        each.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    for name in ("HANDRAIL_CONFIG_DIR", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return work
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def make_plugin(root: Path, log: Path, *, manifest: dict[str, Any] | None = None) -> Path:
+    """A plugin with one of everything."""
+    about = {
+        "name": "railkit",
+        "version": "1.2.0",
+        "description": "Tools for rails",
+        "userConfig": {"token": {"title": "Token", "sensitive": True, "required": True}},
+        **(manifest or {}),
+    }
+    write(root / ".claude-plugin/plugin.json", json.dumps(about))
+    write(root / "skills/ship/SKILL.md", "---\ndescription: Ships it\n---\nShip from ${CLAUDE_PLUGIN_ROOT}.")
+    write(root / "commands/greet.md", "Greet $ARGUMENTS.")
+    write(root / "agents/finder.md", "---\nname: finder\ndescription: Finds\nhooks:\n  Stop: []\n---\nFind.")
+    write(root / "output-styles/terse.md", "---\nname: Terse\ndescription: d\n---\nBe terse.")
+    note = f'echo "$CLAUDE_PLUGIN_ROOT $CLAUDE_PLUGIN_OPTION_TOKEN" >> {log}'
+    write(root / "note.sh", note)
+    hook = {"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/note.sh"}
+    write(root / "hooks/hooks.json", json.dumps({"hooks": {"PreToolUse": [{"matcher": "Glob", "hooks": [hook]}]}}))
+    config = {"command": sys.executable, "args": [str(SERVER)]}
+    write(root / ".mcp.json", json.dumps({"mcpServers": {"tiny": config}}))
+    write(root / ".lsp.json", json.dumps({"py": {"command": "${CLAUDE_PLUGIN_ROOT}/ls"}}))
+    return root
+
+
+def open_agent(tmp_path: Path, model: ScriptedModel, warnings: list[str] | None = None, **more: Any) -> Agent[Any]:
+    env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+    env["HANDRAIL_MCP_WAIT_MS"] = "30000"
+    work = more.pop("work", tmp_path / "work")
+    flags = SettingsFlags(managed_policy=False, settings=json.dumps(more.pop("settings", {})), **more)
+    on_warning = (warnings if warnings is not None else []).append
+    spec = SessionSpec(work, flags=flags, tools=ToolOptions(plugins=tuple(more.pop("plugins", ()))))
+    return Agent.from_spec(spec, env, SessionHost(model=model, on_warning=on_warning))
+
+
+async def facts(agent: Agent[Any]) -> dict[str, Any]:
+    with anyio.fail_after(60):
+        async with agent:
+            await agent.ask("go")
+            return agent.session.facts()
+
+
+@pytest.mark.proves("N14")
+async def test_all_that_a_plugin_brings_is_there_under_its_name(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    root = make_plugin(tmp_path / "railkit", log)
+    assert run(["plugins", "add", str(root), "--yes", "--set", "token=hush-hush-4711"]) == 0
+    options = next((tmp_path / "state/plugins/options").iterdir())
+    assert stat.S_IMODE(options.stat().st_mode) == 0o600
+
+    model = ScriptedModel([
+        [use("s", "Skill", skill="railkit:ship"), use("g", "Glob", pattern="*")],
+        [say("hush-hush-4711")],
+    ])  # fmt: skip
+    warnings: list[str] = []
+    agent = open_agent(tmp_path, model, warnings, settings={"outputStyle": "railkit:Terse"})
+    found = await facts(agent)
+
+    copy = next((tmp_path / "state/plugins/store").iterdir())
+    said = user_text(model.requests[1])
+    assert f"Ship from {copy}." in said
+    assert "Be terse." in said
+    assert log.read_text() == f"{copy} hush-hush-4711\n"
+    assert found["plugins"] == [{"name": "railkit", "path": str(copy), "source": "railkit@local", "version": "1.2.0"}]
+    assert {"railkit:ship", "railkit:greet"} <= set(found["slash_commands"])
+    assert "railkit:finder" in found["agents"]
+    assert found["skills"] == ["railkit:ship"]
+    assert found["mcp_servers"] == [{"name": "plugin:railkit:tiny", "status": "connected", "source": "plugin"}]
+    assert "mcp__plugin_railkit_tiny__fail" in {tool.name for tool in agent.session.conversation.tools.listed}
+    assert agent.session.skills.plugins is not None
+    assert agent.session.skills.plugins.language_servers() == {"plugin:railkit:py": {"command": f"{copy}/ls"}}
+    assert agent.session.redactor.text("hush-hush-4711") != "hush-hush-4711"
+    assert any("no effect in a plugin: hooks" in each for each in warnings)
+
+
+@pytest.mark.parametrize("trust", [True, False])
+async def test_the_language_servers_of_a_plugin_answer_in_a_trusted_folder(
+    tmp_path: Path, work: Path, *, trust: bool
+) -> None:
+    log = tmp_path / "server.log"
+    log.touch()
+    entry = {"command": sys.executable, "args": [str(LANGUAGE_SERVER), "plain", str(log)]}
+    root = tmp_path / "codekit"
+    write(root / ".claude-plugin/plugin.json", json.dumps({"name": "codekit"}))
+    write(root / ".lsp.json", json.dumps({"scripted": {**entry, "extensionToLanguage": {".py": "python"}}}))
+    write(work / "app.py", "value = 1\n")
+    assert run(["plugins", "add", str(root), "--yes"]) == 0
+
+    question = use("q", "LSP", operation="goToDefinition", file_path="app.py", symbol="value")
+    model = ScriptedModel([[question], [say("done")]])
+    await facts(open_agent(tmp_path, model, trust=trust))
+
+    assert ("1 definition" in user_text(model.requests[1]), log.read_text() != "") == (trust, trust)
+
+
+async def test_the_name_of_a_project_is_no_command_in_a_hook_of_a_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, log = tmp_path / "a$(touch marker)b", tmp_path / "log"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    root = make_plugin(tmp_path / "railkit", log)
+    hook = {"type": "command", "command": f'echo "${{CLAUDE_PROJECT_DIR}}" >> {log}'}
+    write(root / "hooks/hooks.json", json.dumps({"hooks": {"PreToolUse": [{"matcher": "Glob", "hooks": [hook]}]}}))
+    assert run(["plugins", "add", str(root), "--yes", "--set", "token=hush-hush-4711"]) == 0
+    await facts(open_agent(tmp_path, ScriptedModel([[use("g", "Glob", pattern="*")], [say("done")]]), work=project))
+    assert log.read_text() == f"{project}\n"
+    assert not (project / "marker").exists()
+
+
+@pytest.mark.proves("N14")
+async def test_a_plugin_counts_as_it_was_trusted_and_a_change_is_shown_and_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    root = make_plugin(tmp_path / "railkit", log)
+    assert run(["plugins", "add", str(root)]) == 2
+    told = capsys.readouterr()
+    assert "needs a yes, and there is no terminal" in told.err
+    assert "hook PreToolUse: " in told.out
+    assert run(["plugins", "add", str(tmp_path / "nowhere")]) == 2
+    assert "is not a folder. Give that of a plugin" in capsys.readouterr().err
+    assert run(["plugins", "add", str(root), "--yes"]) == 0
+    write(root / "note.sh", f"echo evil >> {log}")
+
+    call: Callable[[], Any] = lambda: ScriptedModel([[use("g", "Glob", pattern="*")], [say("Done.")]])  # noqa: E731
+    await facts(open_agent(tmp_path, call()))
+    assert "evil" not in log.read_text()
+    assert run(["plugins", "check"]) == 1
+    shown = capsys.readouterr().out
+    assert "has changed since it was trusted" in shown
+    assert f"+echo evil >> {log}" in shown
+
+    copy = next((tmp_path / "state/plugins/store").iterdir())
+    (copy / "note.sh").chmod(0o600)
+    write(copy / "note.sh", f"echo tampered >> {log}")
+    warnings: list[str] = []
+    found = await facts(open_agent(tmp_path, call(), warnings))
+    assert found["plugins"] == []
+    assert "the plugin 'railkit@local' is not what was trusted. See: handrail plugins check." in warnings
+    assert "tampered" not in log.read_text()
+
+    assert run(["plugins", "add", str(root), "--yes"]) == 0
+    await facts(open_agent(tmp_path, call()))
+    assert log.read_text().endswith("evil\n")
+
+
+@pytest.mark.parametrize("trust", [False, True])
+async def test_what_a_project_switches_on_does_nothing_before_a_person_added_it(tmp_path: Path, trust: bool) -> None:
+    log = tmp_path / "log"
+    make_plugin(tmp_path / "work/.claude/plugins/railkit", log)
+    write(tmp_path / "work/.claude/settings.json", json.dumps({"enabledPlugins": {"railkit@local": True}}))
+    warnings: list[str] = []
+    model = ScriptedModel([[use("g", "Glob", pattern="*")], [say("Done.")]])
+
+    found = await facts(open_agent(tmp_path, model, warnings, trust=trust))
+
+    assert (found["plugins"], found["skills"], found["mcp_servers"], log.exists()) == ([], [], [], False)
+    assert any("was not added. Add it with" in each for each in warnings) is trust
+
+
+async def test_a_folder_of_the_flag_counts_for_the_run_and_not_where_nothing_may_widen(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    root = make_plugin(tmp_path / "railkit", log)
+    env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+    choices: list[tuple[Any, int]] = [("trusted", 1), ("policy", 0)]
+    warnings: list[str] = []
+    for wideners, rows in choices:
+        model = ScriptedModel([[use("g", "Glob", pattern="*")], [say("Done.")]])
+        flags = SettingsFlags(managed_policy=False, wideners=wideners)
+        spec = SessionSpec(tmp_path / "work", flags=flags, tools=ToolOptions(plugins=(root, tmp_path / "nowhere")))
+        host = SessionHost(model=model, on_warning=warnings.append)
+        found = await facts(Agent.from_spec(spec, env, host))
+        assert [each["source"] for each in found["plugins"]] == ["railkit@inline"] * rows
+    assert log.read_text() == f"{root} \n"
+    assert sum("nowhere' is not a folder, so it is left out" in each for each in warnings) == 1
+
+
+def test_marketplaces_in_folders_and_git_repositories_offer_plugins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    market = tmp_path / "market"
+    entries = [
+        {"name": "railkit", "source": "./plugins/railkit"},
+        {"name": "other", "source": "./plugins/other"},
+        {"name": "away", "source": {"source": "github", "repo": "x/y"}},
+        {"name": "out", "source": "../../out"},
+    ]
+    write(market / ".claude-plugin/marketplace.json", json.dumps({"name": "shop", "plugins": entries}))
+    make_plugin(market / "plugins/railkit", tmp_path / "log")
+    write(
+        market / "plugins/other/gemini-extension.json",
+        json.dumps({"name": "other", "mcpServers": {"m": {"command": "npx", "args": ["-y", "thing"]}}}),
+    )
+    who = ("-c", "user.name=x", "-c", "user.email=x@y")
+    for arguments in (
+        ("init", "-q"),
+        ("add", "-A"),
+        (*who, "commit", "-q", "-m", "m"),
+        ("clone", "-q", "--bare", ".", str(tmp_path / "shop.git")),
+    ):
+        subprocess.run(["git", *arguments], cwd=market, check=True)
+
+    assert run(["plugins", "add", str(tmp_path / "shop.git")]) == 2
+    assert "There are: other, railkit." in capsys.readouterr().err
+    assert run(["plugins", "add", "other@shop", "--yes"]) == 0
+    assert run(["plugins", "add", "away@shop", "--yes"]) == 2
+    assert run(["plugins", "add", "out@shop", "--yes"]) == 2
+    assert run(["plugins", "add", str(market), "railkit", "--yes"]) == 0
+    assert run(["plugins", "disable", "railkit"]) == 0
+    capsys.readouterr()
+    assert run(["plugins", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(each["name"], each["enabled"], each["intact"]) for each in listed["plugins"]] == [
+        ("other@shop", True, True),
+        ("railkit@shop", False, True),
+    ]
+    assert listed["marketplaces"] == {"shop": ["other", "railkit"]}
+    assert run(["plugins", "check"]) == 1
+    shown = capsys.readouterr().out
+    assert "the MCP server 'm' runs 'npx -y thing', whatever version there is: pin one" in shown
+    assert "railkit@shop: the option 'token' is not set" in shown
+    assert run(["plugins", "remove", "other"]) == 0
+    assert run(["plugins", "enable", "other"]) == 2
+    assert "other@shop" not in (tmp_path / "home/.handrail/settings.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest"),
+    [
+        (".claude-plugin/plugin.json", {"name": "p", "skills": ["./more"], "agents": "./helpers"}),
+        (".codex-plugin/plugin.json", {"name": "p", "skills": "./more", "agents": "./helpers"}),
+        ("gemini-extension.json", {"name": "p", "skills": "./more", "agents": "./helpers"}),
+    ],
+)
+def test_manifests_of_other_programs_are_read(tmp_path: Path, name: str, manifest: dict[str, Any]) -> None:
+    root = tmp_path / "p"
+    write(root / name, json.dumps(manifest))
+    for folder in ("skills", "more", "agents", "helpers"):
+        (root / folder).mkdir()
+    found = read_plugin(root)
+    assert isinstance(found, Plugin)
+    assert sorted(folder.path.name for folder in found.folders) == ["helpers", "more", "skills"]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["../..", "/etc", "./skills", "a\0b", "x", "${HOME}"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = [
+    "name",
+    "skills",
+    "commands",
+    "agents",
+    "outputStyles",
+    "hooks",
+    "mcpServers",
+    "lspServers",
+    "userConfig",
+    "plugins",
+]
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES))
+def test_no_manifest_breaks_the_reader_or_leads_out_of_its_plugin(tmp_path_factory: Any, value: dict[str, Any]) -> None:
+    root = tmp_path_factory.mktemp("plugin")
+    write(root / ".claude-plugin/plugin.json", json.dumps(value))
+    write(root / "marketplace.json", json.dumps({"name": "m", **value}))
+    found, market = read_plugin(root), read_marketplace(root)
+    if isinstance(found, Plugin):
+        assert all(folder.path.resolve().is_relative_to(root) for folder in found.folders)
+    assert market is not None

@@ -1,0 +1,1 @@
+"""Tests of `handrail.web`, most of them in a real browser."""
