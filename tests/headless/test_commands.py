@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.headless.engine import EngineOptions
 from handrail.session.transcript import TranscriptOptions
@@ -43,7 +44,7 @@ async def test_built_in_commands_are_listed_and_answered_without_a_model(tmp_pat
 
         assert {*told} == {"greet", *NAMES}
         assert told["greet"] == {"name": "greet", "description": "Greets", "argumentHint": ""}
-        assert told["clear"]["description"] == "Begin the conversation anew"
+        assert told["clear"]["description"] == "Begin a new session, in which nothing was said yet"
         assert told["compact"]["argumentHint"]
         assert {*of(nothing, "init")[0]["slash_commands"]} == {"greet", *NAMES}
         assert words(nothing) == [nothing[-1]["result"]] == ["Nothing was asked of a model yet."]
@@ -134,7 +135,7 @@ async def test_a_summary_that_cannot_be_made_leaves_all_as_it_was_and_says_why(t
         assert long in json.loads(p.server.requests[-1].raw)["messages"][1]["content"][0]["text"]
 
 
-async def test_a_cleared_conversation_begins_anew_and_so_does_its_session(tmp_path: Path) -> None:
+async def test_a_cleared_conversation_goes_on_in_a_new_session_and_the_one_before_is_kept(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.txt").write_text("one\n")
     read = Reply((ToolUse("t1", "Read", {"file_path": "a.txt"}),))
@@ -142,7 +143,7 @@ async def test_a_cleared_conversation_begins_anew_and_so_does_its_session(tmp_pa
     replies = [read, say("Tulips."), edit, say("Roses.")]
     async with peer(tmp_path, replies, options=EngineOptions()) as p:
         await p.ask("set_permission_mode", mode="acceptEdits")
-        await p.turn("about tulips")
+        before = await p.turn("about tulips")
         cleared = await p.turn("/clear")
         usage = (await p.ask("get_context_usage"))["response"]
         after = await p.turn("about roses")
@@ -153,12 +154,64 @@ async def test_a_cleared_conversation_begins_anew_and_so_does_its_session(tmp_pa
         assert str(tmp_path / "work") in p.server.requests[2].raw.decode()  # what stands at the beginning is told again
         [result] = [line for line in after if line["type"] == "user"]
         assert result["message"]["content"][0]["is_error"]  # nothing counts as read any more
-        session = after[-1]["session_id"]
-        assert session == cleared[-1]["session_id"]
-    async with peer(tmp_path, [say("Lilies.")], session=_resumed(session)) as p:
-        await p.turn("about lilies")
-        said = p.server.requests[0].raw.decode()
-        assert ("about roses" in said, "tulips" in said) == (True, False)
+        old, new = before[-1]["session_id"], after[-1]["session_id"]
+        assert old != new
+        assert [line["subtype"] for line in cleared if line["type"] == "system"] == ["conversation_reset", "init"]
+        assert {line["session_id"] for line in cleared} == {new}
+        assert (new in cleared[-1]["result"], f"--resume {old}" in cleared[-1]["result"]) == (True, True)
+        assert of(after, "init")[0]["permissionMode"] == "acceptEdits"
+    for session, told in ((new, (True, False)), (old, (False, True))):
+        async with peer(tmp_path, [say("Lilies.")], session=_resumed(session)) as p:
+            await p.turn("about lilies")
+            said = p.server.requests[0].raw.decode()
+            assert ("about roses" in said, "tulips" in said) == told
+
+
+async def test_hooks_hear_of_a_cleared_conversation_as_the_end_of_one_session_and_the_start_of_another(
+    tmp_path: Path,
+) -> None:
+    heard = []
+    async with peer(tmp_path, [say("Tulips."), say("Roses.")]) as p:
+        each = [{"hookCallbackIds": ["all"]}]
+        p.say(_request("initialize", hooks={"SessionStart": each, "SessionEnd": each}))
+        session = ""
+        for prompt in ("about tulips", "/clear", "about roses"):
+            p.prompt(prompt)
+            asked = (await p.until("control_request"))[-1]
+            given = asked["request"]["input"]
+            heard.append((given["hook_event_name"], given.get("source") or given["reason"], given["session_id"]))
+            response = {"subtype": "success", "request_id": asked["request_id"], "response": {}}
+            p.say({"type": "control_response", "response": response})
+            session = (await p.until("result"))[-1]["session_id"]
+
+    before = heard[0][2]
+    assert session != before
+    assert heard == [
+        ("SessionStart", "startup", before),
+        ("SessionEnd", "clear", before),
+        ("SessionStart", "clear", session),
+    ]
+
+
+async def test_clearing_ends_what_runs_in_the_background_and_says_so(tmp_path: Path) -> None:
+    start = Reply((ToolUse("t1", "Bash", {"command": "tail -f /dev/null", "run_in_background": True}),))
+    replies = [start, say("It runs."), say("Roses.")]
+    flags = SettingsFlags(allowed=("Bash",), managed_policy=False)
+    async with peer(tmp_path, replies, spec={"flags": flags}) as p:
+        await p.ask("set_model", model="claude-other-1")
+        first = await p.turn("/model")
+        await p.turn("run it")
+        cleared = await p.turn("/clear")
+        after = await p.turn("about roses")
+
+        assert "1 background task ended" in cleared[-1]["result"]
+        assert of(p.seen, "task_notification")[-1]["status"] == "stopped"
+        assert of(first, "init")[0]["model"] == of(after, "init")[0]["model"] == "claude-other-1"
+        assert "tail -f" not in json.dumps(p.server.requests[-1].body["messages"])
+
+
+def _request(subtype: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "control_request", "request_id": subtype, "request": {"subtype": subtype, **fields}}
 
 
 def _resumed(session: str) -> TranscriptOptions:

@@ -10,6 +10,8 @@ import pytest
 
 from handrail import Agent
 from handrail.config.flags import SettingsFlags
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import UserMessage
 from handrail.errors import HandrailError
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing.model import ScriptedModel, say, use
@@ -179,3 +181,27 @@ async def test_a_program_of_the_project_is_never_taken_for_git(tmp_path: Path) -
 
     assert "You work in the worktree" in user_text(model.requests[1])
     assert not (tmp_path / "ran").exists()
+
+
+async def test_a_cleared_conversation_stays_in_its_worktree(tmp_path: Path) -> None:
+    work = new_repository(tmp_path / "work")
+    model = ScriptedModel(
+        [
+            [use("e", "EnterWorktree", name="fix")],
+            [say("there")],
+            [use("w", "Write", file_path="new.txt", content="mine\n")],
+            [say("written")],
+        ]
+    )
+    agent = open_agent(work, model)
+    with anyio.fail_after(60):
+        async with agent:
+            await agent.ask("go")
+            before = agent.session.id
+            await agent.session.begin_next()
+            async for _ in agent.session.drive(UserMessage((Text("write"),))):
+                pass
+
+    assert agent.session.id != before
+    assert (tree(work) / "new.txt").read_text() == "mine\n"
+    assert not (work / "new.txt").exists()

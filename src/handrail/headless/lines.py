@@ -14,6 +14,7 @@ from handrail.loop.events import (
     AnswerDiscarded,
     BlockComplete,
     Compacted,
+    ConversationReset,
     LoopEvent,
     MessageAdded,
     Notice,
@@ -117,6 +118,9 @@ class Lines:
                 yield system("status", status="compacting" if on else None)
             case Compacted() | StreamRetry() | AnswerDiscarded():
                 yield _incident(event)
+            case ConversationReset(session_id=name):
+                self.session_id = name
+                yield system("conversation_reset")
             case Notice(text=text):
                 yield system("informational", text=text)
             case _:

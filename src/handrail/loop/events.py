@@ -173,6 +173,14 @@ class Interrupted:
 
 
 @record
+class ConversationReset:
+    """Another session began in the place of the one `before`: nothing was said in it yet."""
+
+    session_id: str
+    before: str
+
+
+@record
 class Notice:
     """Something a person should know, for example that a limit cannot be kept."""
 
@@ -252,6 +260,7 @@ LoopEvent: TypeAlias = (
     | Summarising
     | Compacted
     | Interrupted
+    | ConversationReset
     | Notice
     | HookNews
     | RunEnded

@@ -39,7 +39,7 @@ from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
 from handrail.session.hooks import env_file, follow_settings, object_to_task, open_hooks
 from handrail.session.language_servers import SessionLanguageServers
-from handrail.session.model_facts import model_facts
+from handrail.session.model_facts import ModelFacts, model_facts
 from handrail.session.model_options import model_options, thinking_options, with_family
 from handrail.session.models import (
     ChosenModel,
@@ -141,11 +141,14 @@ def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: 
     store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     try:
-        return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept, skills))
+        models = _open_models(spec, host, settings, redactor)
+        session = _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept, skills, models))
     except BaseException:
         if isinstance(kept, OpenTranscript):
             kept.writer.close()
         raise
+    session.connect_parts()
+    return session
 
 
 def _plugins(spec: SessionSpec, settings: SessionSettings) -> "session_plugins.SessionPlugins | None":
@@ -177,6 +180,28 @@ def found_notes(cwd: Path, settings: SessionSettings, skills: SessionSkills) -> 
 
 
 @record
+class ModelParts:
+    """The model that a session asks, what is known of models, and how another one is chosen by its name."""
+
+    asked: SessionModel
+    facts: ModelFacts
+    choose: Callable[[str], ChosenModel]
+
+
+def _open_models(spec: SessionSpec, host: SessionHost, settings: SessionSettings, redactor: Redactor) -> ModelParts:
+    env = settings.loaded.env
+    tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
+    facts = model_facts(settings.loaded.settings, env)
+
+    def choose(name: str) -> ChosenModel:
+        options = replace(spec.model, model=name or spec.model.model)
+        chosen = _choose_model(options, env, tape, host)
+        return replace(chosen, cost=cost_for(chosen.name, facts.price))
+
+    return ModelParts(SessionModel(choose("")), facts, choose)
+
+
+@record
 class Foundation:
     """What is opened first, and what all other parts stand on."""
 
@@ -188,6 +213,18 @@ class Foundation:
     store: TranscriptStore
     kept: OpenTranscript | RebuiltTranscript | None
     skills: SessionSkills
+    models: ModelParts
+
+
+def _open_next(base: Foundation) -> Session:
+    """Another session on the same foundation, in which nothing was said yet; SessionError if it cannot be kept."""
+    settings, skills = base.settings, SessionSkills(base.spec.cwd, base.settings)
+    skills.plugins = base.skills.plugins
+    options = base.spec.transcript.for_next()
+    kept = open_transcript(options, base.spec.cwd, base.store, settings.loaded.env)
+    settings.on_change.clear()  # those who listened belong to the session before
+    host = replace(base.host, history=())
+    return _open_parts(replace(base, spec=replace(base.spec, transcript=options), host=host, kept=kept, skills=skills))
 
 
 def _open_live(base: Foundation, session_id: str) -> "live_questions.LiveQuestions | None":
@@ -208,15 +245,7 @@ def _open_parts(base: Foundation) -> Session:
     call_hooks = CallHooks(hooks)
     excludes, sources = loaded.settings.get("claudeMdExcludes") or (), spec.flags.instruction_sources
     context = SessionContext(spec.cwd, env, sources, hooks, excludes=excludes) if spec.prompt.context else None
-    tape = Tape(spec.cwd, spec.record, spec.replay, spec.replay_match, redactor, host.on_warning)
-    facts = model_facts(loaded.settings, env)
-
-    def choose(name: str) -> ChosenModel:
-        options = replace(spec.model, model=name or spec.model.model)
-        chosen = _choose_model(options, env, tape, host)
-        return replace(chosen, cost=cost_for(chosen.name, facts.price))
-
-    model = SessionModel(choose(""))
+    model, facts, choose = base.models.asked, base.models.facts, base.models.choose
     scratch = None if spec.keep_files else ScratchFolder(env)
     results = _open_results(settings, transcript, scratch)
     by_name = is_taped(model.chosen.model)
@@ -394,6 +423,7 @@ def _open_parts(base: Foundation) -> Session:
         conversation=conversation,
         auto_compact=automatic,
         on_warning=host.on_warning,
+        open_next=partial(_open_next, base),
         scratch=scratch,
         worktrees=worktrees,
         equipment=with_agent.lead_equipment(lead, equipment_doors()) if lead and lead.needs_equipment else None,

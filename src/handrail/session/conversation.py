@@ -106,16 +106,20 @@ class Conversation:
 
     async def clear(self) -> None:
         """Forget the conversation, not its transcript; HandrailError while a prompt is being worked on."""
-        if self.running:
-            raise HandrailError(f"{STILL_RUNNING} Close its run first.")
+        await self.end_for_next()
         state = self.state
-        await state.wait_until_idle()
-        await self.tell_end("clear")
         state.start_source, state.view = "clear", None
         state.announced_tools = state.announced_servers = frozenset()
         state.definitions.clear()
         state.context = replace(state.context, files=FileMemory(), history=())
         state.replace_history(())
+
+    async def end_for_next(self) -> None:
+        """Another conversation takes its place: hooks learn so. HandrailError while a prompt is being worked on."""
+        if self.running:
+            raise HandrailError(f"{STILL_RUNNING} Close its run first.")
+        await self.state.wait_until_idle()
+        await self.tell_end("clear")
 
     def send(self, message: UserMessage, *, interrupt: bool = False) -> None:
         """Add a message to the next request; with `interrupt`, tools that give way to a new message stop now."""

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -84,6 +85,8 @@ class Session:
     conversation: Conversation
     auto_compact: bool
     on_warning: Callable[[str], None]
+    open_next: "Callable[[], Session]"
+    """Opens the session that takes the place of this one."""
     scratch: ScratchFolder | None = None
     """Where its files lie if it keeps none."""
     worktrees: "Callable[[], session_worktrees.SessionWorktrees] | None" = None
@@ -105,6 +108,9 @@ class Session:
         """Called when the servers may offer other tools than before."""
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
+
+    def connect_parts(self) -> None:
+        """Let the parts know whom to tell what happens."""
         self.schedules.on_warning, self.schedules.on_missed = self.on_warning, self._note_missed
         if self.servers is not None or self.equipment is not None or self._wants_worktree:
             self.conversation.config = replace(self.conversation.config, prepare=self._prepare)
@@ -169,6 +175,33 @@ class Session:
         self.conversation.set_model(chosen)
         if not self.conversation.running:
             await self.model.close_replaced()
+
+    async def begin_next(self) -> None:
+        """
+        End this session and begin another in its place: what was said, the id and all files of it are new.
+
+        The model, the mode and the rules of the session stay, and so does the worktree. What runs in the background
+        ends. HandrailError while a prompt is being worked on.
+        """
+        before, conversation = copy(self), self.conversation
+        await conversation.end_for_next()
+        following = self.open_next()
+        following.agents.listeners = self.agents.listeners
+        following.usage.spent = self.usage.spent
+        state = following.conversation.state
+        following.conversation.config = replace(following.conversation.config, options=conversation.config.options)
+        state.start_source = "clear"
+        if self.transcript is not None and following.transcript is not None:
+            following.transcript.writer.ids = self.transcript.writer.ids
+        if self._used_worktrees is not None and following.worktrees is not None:
+            folder = following.worktrees().take_over(self._used_worktrees)
+            state.context = replace(state.context, cwd=folder or state.context.cwd)
+        kept = {name: getattr(self, name) for name in ("on_server_tools", "on_close", "_has_moved")}
+        self.__dict__.update({**vars(following), **kept})
+        self.connect_parts()
+        before.on_close = []
+        await before._disconnect_parts()
+        await before._close_files()
 
     @property
     def _wants_worktree(self) -> bool:
@@ -358,7 +391,14 @@ class Session:
         while self.on_close:
             await self.on_close.pop()()
         await self.disconnect()
-        used = self.worktrees() if self.worktrees is not None and WORKTREES in sys.modules else None
+        await self._close_files()
+
+    @property
+    def _used_worktrees(self) -> "session_worktrees.SessionWorktrees | None":
+        return self.worktrees() if self.worktrees is not None and WORKTREES in sys.modules else None
+
+    async def _close_files(self) -> None:
+        used = self._used_worktrees
         if used is not None and (note := await used.aclose(self.conversation.state.context)):
             self.on_warning(note)
         if self.live is not None:
@@ -375,6 +415,10 @@ class Session:
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""
+        await self._disconnect_parts()
+        await self.model.aclose(answered=self.conversation.state.has_answer)
+
+    async def _disconnect_parts(self) -> None:
         if self.context is not None:
             self.context.close()
         if self.servers is None:
@@ -385,7 +429,6 @@ class Session:
         else:
             await asyncio.gather(self._stop(), self.servers.aclose())
         self._connected = False
-        await self.model.aclose(answered=self.conversation.state.has_answer)
 
     async def _stop(self) -> None:
         await self.conversation.stop()

@@ -15,19 +15,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.extensions.commands import NAME, CommandFile
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.complete_prompt import CompletedPrompt, CompletePrompt, PromptRefusal
-from handrail.loop.events import SYNTHETIC, BlockComplete, LoopEvent, RunEnded, RunStarted
+from handrail.loop.events import SYNTHETIC, BlockComplete, ConversationReset, LoopEvent, RunEnded, RunStarted
 from handrail.loop.memory import imports
 from handrail.loop.run import Run
 from handrail.loop.run_hooks import Expansion
 from handrail.loop.state import Move, Why
 from handrail.loop.usage import total_dollars
 from handrail.records import record
+from handrail.session.background import running_tasks
 from handrail.session.conversation import Conversation
 from handrail.session.model_options import named_model
 from handrail.session.models import cost_for
@@ -35,6 +37,7 @@ from handrail.session.session_settings import SessionSettings
 from handrail.session.skill_notes import SessionSkills
 from handrail.session.usage import SessionUsage
 from handrail.tools.abort import AbortSignal
+from handrail.transcripts.store import OpenTranscript
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
@@ -57,7 +60,14 @@ class CommandSession(Protocol):
     usage: SessionUsage
     skills: SessionSkills
 
+    transcript: OpenTranscript | None
+
+    @property
+    def services(self) -> Callable[[], ToolServices]: ...
+
     def context_usage(self) -> dict[str, Any]: ...
+
+    async def begin_next(self) -> None: ...
 
     async def set_model(self, name: str) -> None: ...
 
@@ -86,11 +96,12 @@ class SlashCommands:
             await self._session.connect(patient=True)  # its server may not be connected yet
         if called is None:
             return self._run_prompt(message)
+        before = self._session.id
         if (
             built_in := BUILT_IN.get(called["name"]) or self._session.server_commands().get(called["name"])
         ) is not None:
             answer = await built_in.act(self._session, (called["words"] or "").strip(), self.by_name())
-            return answer if isinstance(answer, Run) else _text_events(conversation, message, answer)
+            return answer if isinstance(answer, Run) else self._tell(answer, message, before)
         command = self._session.skills.all().get(called["name"])
         if command is None:
             conversation.state.mailbox.note(self._unknown_note(called["name"]))
@@ -104,6 +115,12 @@ class SlashCommands:
                 return _text_events(conversation, message, str(fresh))
             command = fresh
         return self._run_command(command, called, message)
+
+    def _tell(self, answer: str, message: UserMessage, before: str) -> tuple[LoopEvent, ...]:
+        """What a command answers; first, that the session is not the one of before, if it is another."""
+        session = self._session
+        reset = (ConversationReset(session.id, before),) if session.id != before else ()
+        return (*reset, *_text_events(session.conversation, message, answer))
 
     def _run_prompt(self, message: UserMessage) -> Run:
         """Work on a prompt as it is, with the files that it names."""
@@ -193,9 +210,12 @@ class BuiltIn:
 
 
 async def _clear(session: CommandSession, _words: str, _listed: Listed) -> str:
-    await session.conversation.clear()
-    session.usage.tokens = 0
-    return "The conversation begins anew."
+    before, is_kept = session.id, session.transcript is not None and bool(session.conversation.messages)
+    ended = len(running_tasks(session.services))
+    await session.begin_next()
+    tasks = f" {ended} background {'task' if ended == 1 else 'tasks'} ended with the one before." if ended else ""
+    kept = f" What was said before is kept: handrail --resume {before}" if is_kept else ""
+    return f"A new session begins: {session.id}.{tasks}{kept}"
 
 
 async def _compact(session: CommandSession, words: str, _listed: Listed) -> Run:
@@ -233,7 +253,7 @@ async def _help(_session: CommandSession, _words: str, listed: Listed) -> str:
 
 
 BUILT_IN = {
-    "clear": BuiltIn("Begin the conversation anew", _clear),
+    "clear": BuiltIn("Begin a new session, in which nothing was said yet", _clear),
     "compact": BuiltIn("Put a summary in the place of the conversation", _compact, "[what matters in it]"),
     "context": BuiltIn("How full the model's window is", _context),
     "cost": BuiltIn("What was used so far", _cost),

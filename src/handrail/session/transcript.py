@@ -33,6 +33,10 @@ class TranscriptOptions:
     copied: bool = False
     """The SDK drives us: its own functions look for sessions in a folder that is not ours."""
 
+    def for_next(self) -> "TranscriptOptions":
+        """What is asked of a new session that takes the place of this one."""
+        return TranscriptOptions(keep=self.keep, mirrored=self.mirrored, copied=self.copied)
+
 
 def open_transcript(
     wish: TranscriptOptions, cwd: Path, store: TranscriptStore, env: Mapping[str, str]

@@ -92,6 +92,20 @@ class SessionWorktrees:
         await self._move(worktree, origin, run.files, is_own=bool(kept.get("own")))
         return Path(worktree.cwd)
 
+    def take_over(self, before: "SessionWorktrees") -> Path | None:
+        """Go on in the worktree of the session before, which keeps nothing of it but where it was; None = in none."""
+        worktree = self._worktree = before._worktree
+        if worktree is None:
+            return None
+        self._origin, self._is_own, self._take_back = before._origin, before._is_own, before._take_back
+        kept = {"worktree": json.loads(worktree.as_json()), "origin": self._origin}
+        self._note({**kept, "own": self._is_own})
+        before._note({**kept, "own": False})
+        before._worktree = None
+        if self._context is not None:
+            self._context.move(Path(worktree.cwd))
+        return Path(worktree.cwd)
+
     async def _move(self, worktree: Worktree, origin: str, files: FileMemory, *, is_own: bool) -> None:
         real = real_path(worktree.path)
         top = origin if worktree.branch == BY_HOOK else worktree.repository

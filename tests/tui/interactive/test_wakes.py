@@ -1,6 +1,7 @@
 """What wakes an idle conversation on a terminal: a schedule that is due, and the end of work in the background."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,3 +65,28 @@ async def test_the_end_of_a_command_in_the_background_begins_a_turn(tmp_path: Pa
         assert await terminal.code() == 0
 
     assert "<task-notification>" in str(server.requests[2].body["messages"][-1])
+
+
+@pytest.mark.parametrize("way", [(), ("--plain",)], ids=["drawn", "plain"])
+async def test_clear_begins_a_new_session_and_tells_both_ids(tmp_path: Path, way: tuple[str, ...]) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    replies = [Reply((Text(text),)) for text in ("Hello.", "Roses.")]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        Conversing(folder, variables(server, folder), *way, "--", "Who is there?", columns=160) as terminal,
+    ):
+        await terminal.until("Hello.")
+        terminal.type("/clear\r")
+        await terminal.until("A new session begins: ")
+        terminal.type("About roses.\r")
+        await terminal.until("Roses.")
+        terminal.type("/exit\r")
+        assert await terminal.code() == 0
+
+    ids = {path.stem for path in Path(f"{folder}-state", "sessions").glob("*/*.jsonl")}
+    said = re.findall(r"session begins: ([0-9a-f-]+)|--resume ([0-9a-f-]+)", terminal.whole)
+    new, old, left = (first or second for first, second in said)
+    assert {new, old} == ids
+    assert left == new
+    assert "Who is there?" not in str(server.requests[1].body["messages"])

@@ -18,7 +18,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.errors import HandrailError
 from handrail.hooks.texts import reminder
-from handrail.loop.events import Compacted, LoopEvent
+from handrail.loop.events import Compacted, ConversationReset, LoopEvent
 from handrail.processes.run import run as run_program
 from handrail.records import record
 from handrail.session.session import Session
@@ -122,7 +122,7 @@ class Chat:
         message = UserMessage((Text(text),))
         async with aclosing(self.session.drive(message, literal=literal, prompt_id=sent.id)) as events:
             async for event in events:
-                if isinstance(event, Compacted):
+                if isinstance(event, Compacted | ConversationReset):
                     self.sent.clear()  # where they stood is not known any more
                 self.transcript.on_event(event)
                 self.front.on_event(event)
