@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +22,7 @@ from handrail.loop.limits import Limits
 from handrail.providers.client import Endpoint, Provider
 from handrail.providers.retry import RetryPolicy
 from handrail.session.build import open_session
+from handrail.session.facts import session_facts
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.session.transcript import TranscriptOptions
 from handrail.testing.wire_answers import FORMATS, ScriptedAnswer
@@ -159,7 +161,7 @@ async def prompts(api: str, events: list[Event], folder: Path) -> list[list[Even
     for options in (TranscriptOptions(session_id="s"), TranscriptOptions(resume="s")):
         spec = SessionSpec(cwd=folder, transcript=options, limits=Limits(turns=3))
         session = open_session(spec, env, SessionHost(model=model, on_warning=lambda _text: None))
-        lines = Lines(session.id, partial=True, facts=session.facts)
+        lines = Lines(session.id, partial=True, facts=partial(session_facts, session))
         written: list[Event] = []
         async for event in session.drive(UserMessage((Text("go"),))):
             written += [json.loads(line_bytes(line), parse_constant=refuse) for line in lines.of(event)]

@@ -17,6 +17,7 @@ from handrail import Agent
 from handrail.cli.main import run
 from handrail.config.flags import SettingsFlags
 from handrail.extensions.plugins import Plugin, read_marketplace, read_plugin
+from handrail.session.facts import session_facts
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.testing.model import ScriptedModel, say, use
 from tests.session.agents_model import user_text
@@ -83,7 +84,7 @@ async def facts(agent: Agent[Any]) -> dict[str, Any]:
     with anyio.fail_after(60):
         async with agent:
             await agent.ask("go")
-            return agent.session.facts()
+            return session_facts(agent.session)
 
 
 @pytest.mark.proves("N14")

@@ -32,6 +32,7 @@ from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RunEnded
 from handrail.session.build import open_session
+from handrail.session.facts import session_facts
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost
 
@@ -218,7 +219,7 @@ def printers_for(
         session.id,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
-        facts=session.facts,
+        facts=partial(session_facts, session),
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
         window=session.model_facts.window,
     )

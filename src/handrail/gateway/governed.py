@@ -84,10 +84,11 @@ class GovernedTools:
 
     async def _connect(self) -> None:
         assert self.servers is not None
+        assert self._session.server_tools is not None
         self.servers.on_update = lambda _server, uri: self.on_change("resource", uri)
         await self._session.connect()
         self._told = self._lists()
-        self._session.on_server_tools = self._tell_changes
+        self._session.server_tools.on_change = self._tell_changes
 
     async def settle(self) -> None:
         """Wait for servers that are still connecting, but not long after the start: many clients ask for lists once."""

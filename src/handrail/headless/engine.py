@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.conversation.messages import UserMessage
@@ -19,6 +20,7 @@ from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent
 from handrail.records import record
 from handrail.session.build import open_session
+from handrail.session.facts import session_facts
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.tools.delegation import AgentNews
@@ -86,7 +88,7 @@ async def open_engine(
         partial=options.partial,
         hook_events=options.hook_events,
         whole_agents=client.fields.get("forwardSubagentText") is True,
-        facts=session.facts,
+        facts=partial(session_facts, session),
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
         window=session.model_facts.window,
     )

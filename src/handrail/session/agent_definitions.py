@@ -123,3 +123,11 @@ def _definition(file: DefinitionFile, folder: ConfigFolder, is_trusted: IsTruste
 def _only_names(agent: AgentDefinition) -> dict[str, None]:
     """The servers that the session has anyway; a name starts nothing."""
     return {name: None for name, entry in agent.servers.items() if entry is None}
+
+
+def public_source(definition: AgentDefinition, cwd: Path, env: Mapping[str, str]) -> str:
+    """Where a definition comes from, in the words that programs know."""
+    known = {"built-in": "built-in", "--agents": "flagSettings"}
+    users = config_folders(cwd, env, ("user",))
+    is_users = any(Path(definition.source).is_relative_to(folder.path) for folder in users)
+    return known.get(definition.source, "userSettings" if is_users else "projectSettings")

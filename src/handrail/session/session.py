@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,11 +13,11 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.redact import Redactor
-from handrail.extensions.places import config_folders
 from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
+from handrail.session.agent_definitions import public_source
 from handrail.session.background import AGENTS, end_tasks, next_notification, stop_task, unheard_tasks
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
@@ -37,26 +37,28 @@ from handrail.session.state_folder import state_folder, undo_folder
 from handrail.session.usage import SessionUsage
 from handrail.session.warm_up import WarmUp
 from handrail.tools.abort import AbortSignal
-from handrail.tools.pool import SEARCH_TOOL
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.files import restore
-    from handrail.session import agent_equipment, live_questions, mcp_servers, server_prompts, slash_commands, subagents
+    from handrail.session import (
+        agent_equipment,
+        live_questions,
+        mcp_servers,
+        server_prompts,
+        server_tools,
+        slash_commands,
+        subagents,
+    )
     from handrail.session import worktrees as session_worktrees
     from handrail.telemetry.observer import SessionTelemetry
 else:
-    mcp_servers = lazy("handrail.session.mcp_servers")
     restore = lazy("handrail.files.restore")
     server_prompts = lazy("handrail.session.server_prompts")
+    server_tools = lazy("handrail.session.server_tools")
     slash_commands = lazy("handrail.session.slash_commands")
 
 WORKTREES = "handrail.session.worktrees"
-KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
-
-
-def _no_listener() -> None:
-    """No one wants to know."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # each comparison and text would be compiled at start
@@ -99,24 +101,23 @@ class Session:
     """What sends spans and metrics of it."""
     on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list, init=False)
     """What ends with the session, the last first."""
-    _connected: bool = field(default=False, init=False)
     _has_moved: bool = field(default=False, init=False)
-    _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self.on_server_tools: Callable[[], None] = _no_listener
-        """Called when the servers may offer other tools than before."""
+        self.server_tools: server_tools.ServerTools | None = None
+        """What connects the servers and offers their tools; None if there are no servers."""
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
+        if self.servers is not None:
+            self.server_tools = server_tools.ServerTools(
+                self.servers, self.settings, self.conversation, self.on_warning
+            )
 
     def connect_parts(self) -> None:
         """Let the parts know whom to tell what happens."""
         self.schedules.on_warning, self.schedules.on_missed = self.on_warning, self._note_missed
         if self.servers is not None or self.equipment is not None or self._wants_worktree:
             self.conversation.config = replace(self.conversation.config, prepare=self._prepare)
-        if self.servers is not None:
-            self.settings.on_change.append(self._recheck_servers)
-            self.servers.on_update = self._note_update
 
     # Prompts
 
@@ -196,7 +197,9 @@ class Session:
         if self._used_worktrees is not None and following.worktrees is not None:
             folder = following.worktrees().take_over(self._used_worktrees)
             state.context = replace(state.context, cwd=folder or state.context.cwd)
-        kept = {name: getattr(self, name) for name in ("on_server_tools", "on_close", "_has_moved")}
+        if self.server_tools is not None and following.server_tools is not None:
+            following.server_tools.on_change = self.server_tools.on_change
+        kept = {name: getattr(self, name) for name in ("on_close", "_has_moved")}
         self.__dict__.update({**vars(following), **kept})
         self.connect_parts()
         before.on_close = []
@@ -238,41 +241,8 @@ class Session:
 
         If `patient`, wait for them as long as a search for tools does.
         """
-        if self.servers is None:
-            return
-        if not self._connected:
-            self._loop, loaded = asyncio.get_running_loop(), self.settings.loaded
-            catalog = self.conversation.state.catalog
-            can_search = catalog.pool.find_listed(SEARCH_TOOL) is not None
-            wait = mcp_servers.first_wait(loaded.env, loaded.settings.get("mcpWaitMs"), can_search=can_search)
-            catalog.settle = self.servers.settle
-            warnings = await self.servers.connect(wait, self._offer_late_tools)
-            self._connected = True
-            self._offer_server_tools(warnings)
-            await self._confirm_server_tools()
-        if patient:
-            await self.servers.settle()
-
-    async def _confirm_server_tools(self) -> None:
-        assert self.servers is not None
-        await self.servers.confirm()
-        self._offer_server_tools(())
-
-    def _offer_late_tools(self, warnings: Sequence[str]) -> None:
-        self._offer_server_tools(warnings)
-        if self._connected:
-            self._start_check(self._confirm_server_tools())
-
-    def _offer_server_tools(self, warnings: Sequence[str]) -> None:
-        assert self.servers is not None
-        self.conversation.set_mcp_tools(self.servers.offered)
-        self.on_server_tools()
-        for warning in warnings:
-            self.on_warning(warning)
-
-    def _note_update(self, server: str, uri: str) -> None:
-        text = f"The resource {uri[:500]} of the MCP server {server} has changed since it was read."
-        self.conversation.state.mailbox.note(Attachment("resource", (Text(reminder(text)),)))
+        if self.server_tools is not None:
+            await self.server_tools.connect(patient=patient)
 
     def _note_missed(self, text: str) -> None:
         """Something was due when no session was open: the person hears it now, the model with the next prompt."""
@@ -283,66 +253,21 @@ class Session:
         """The prompts of the connected MCP servers, as slash commands."""
         return server_prompts.prompt_commands(self.servers) if self.servers else {}
 
-    def _recheck_servers(self, _source: str) -> None:
-        """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
-        if self._connected:
-            self._loop.call_soon_threadsafe(lambda: self._start_check(self._drop_refused_servers()))
-
-    def _start_check(self, work: Coroutine[Any, Any, None]) -> None:
-        check = asyncio.ensure_future(work)
-        self._checks.add(check)
-        check.add_done_callback(self._checks.discard)
-
-    async def _drop_refused_servers(self) -> None:
-        assert self.servers is not None
-        if warnings := await self.servers.look_again():
-            self._offer_server_tools(warnings)
-
     # What programs ask
-
-    def facts(self) -> dict[str, Any]:
-        """What is true of the session when a prompt of it begins."""
-        servers = self.servers.status() if self.servers else ()
-        return {
-            "mcp_servers": [
-                {"name": each["name"], "status": each["status"]}
-                | ({"source": "plugin"} if each["scope"] == "plugin" else {})
-                for each in servers
-            ],
-            "slash_commands": list(self.commands.by_name()) if self.spec.slash_commands else [],
-            "agents": list(self.agents.definitions()),
-            "skills": [name for name, each in self.skills.skills.items() if each.is_listed],
-            "plugins": [each.row for each in self.skills.plugins.plugins] if self.skills.plugins else [],
-            "output_style": self.style.name,
-            "permissionMode": self.mode,
-            "apiKeySource": self.key_source,
-        }
 
     def context_usage(self) -> dict[str, Any]:
         """How full the model's window is, and what of it is known."""
-        listed = self.conversation.tools.listed
+        listed, env = self.conversation.tools.listed, self.settings.loaded.env
         return {
             **self.usage.window(),
             "isAutoCompactEnabled": self.auto_compact,
             "memoryFiles": self.context.memory_files() if self.context else [],
             "mcpTools": [{"name": tool.name, "serverName": tool.mcp.server} for tool in listed if tool.mcp],
-            "agents": [{"agentType": name, "source": self._agent_source(name)} for name in self.agents.definitions()],
+            "agents": [
+                {"agentType": name, "source": public_source(each, self.spec.cwd, env)}
+                for name, each in self.agents.definitions().items()
+            ],
         }
-
-    def _agent_source(self, name: str) -> str:
-        """Where a sub-agent's definition comes from, in the words that programs know."""
-        source = self.agents.definitions()[name].source
-        known = {"built-in": "built-in", "--agents": "flagSettings"}
-        users = config_folders(self.spec.cwd, self.settings.loaded.env, ("user",))
-        is_users = any(Path(source).is_relative_to(folder.path) for folder in users)
-        return known.get(source, "userSettings" if is_users else "projectSettings")
-
-    @property
-    def key_source(self) -> str:
-        """Where the credential for the model comes from; `none` if there is none."""
-        loaded = self.settings.loaded
-        helper = "apiKeyHelper" if loaded.settings.get("apiKeyHelper") else "none"
-        return next((name for name in KEYS if loaded.env.get(name)), helper)
 
     async def stop_task(self, task_id: str) -> None:
         """End a background task, or a sub-agent; HandrailError if there is no such task."""
@@ -428,7 +353,8 @@ class Session:
             await self.servers.aclose()
         else:
             await asyncio.gather(self._stop(), self.servers.aclose())
-        self._connected = False
+        if self.server_tools is not None:
+            self.server_tools.is_connected = False
 
     async def _stop(self) -> None:
         await self.conversation.stop()
