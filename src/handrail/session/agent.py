@@ -304,30 +304,12 @@ class Agent(Generic[Structured]):
     def ask_sync(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer[Structured]:
         """Like `ask`, for programs without an event loop."""
         _refuse_inside_a_loop("ask_sync", "await agent.ask(...)")
-        return asyncio.run(self._ask_and_close(prompt, limits))
+        return asyncio.run(_ask_and_disconnect(self, prompt, limits))
 
     def run_sync(self, prompt: Prompt, *, limits: Limits | None = None) -> Iterator[LoopEvent]:
         """Like `run`, for programs without an event loop: the agent works while the next event is waited for."""
         _refuse_inside_a_loop("run_sync", "async for event in agent.run(...)")
-        return self._events(self.run(prompt, limits=limits))
-
-    async def _ask_and_close(self, prompt: Prompt, limits: Limits | None) -> Answer[Structured]:
-        try:
-            return await self.ask(prompt, limits=limits)
-        finally:
-            await self._session.disconnect()
-
-    def _events(self, run: Run) -> Iterator[LoopEvent]:
-        with asyncio.Runner() as runner:
-            try:
-                while True:
-                    try:
-                        yield runner.run(run.__anext__())
-                    except StopAsyncIteration:
-                        return
-            finally:
-                runner.run(run.aclose())
-                runner.run(self._session.disconnect())
+        return _events_and_disconnect(self, self.run(prompt, limits=limits))
 
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close connections and the transcript."""
@@ -381,6 +363,26 @@ async def query(prompt: Prompt, agent: Agent[Any] | None = None) -> AsyncGenerat
                 yield event
         finally:
             await run.aclose()
+
+
+async def _ask_and_disconnect(agent: Agent[Structured], prompt: Prompt, limits: Limits | None) -> Answer[Structured]:
+    try:
+        return await agent.ask(prompt, limits=limits)
+    finally:
+        await agent.session.disconnect()
+
+
+def _events_and_disconnect(agent: Agent[Any], run: Run) -> Iterator[LoopEvent]:
+    with asyncio.Runner() as runner:
+        try:
+            while True:
+                try:
+                    yield runner.run(run.__anext__())
+                except StopAsyncIteration:
+                    return
+        finally:
+            runner.run(run.aclose())
+            runner.run(agent.session.disconnect())
 
 
 def _refuse_inside_a_loop(name: str, instead: str) -> None:

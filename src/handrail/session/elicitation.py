@@ -1,4 +1,4 @@
-"""Questions of MCP servers to the person: hooks may answer, then whoever answers questions about calls."""
+"""Questions of MCP servers to the person: hooks may answer, then those who answer questions about calls."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

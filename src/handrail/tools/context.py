@@ -71,7 +71,7 @@ class McpResource:
     """
     A resource that an MCP server offers, as the server describes it.
 
-    The `uri` of a template has parts in braces, which whoever reads it fills in (RFC 6570).
+    The `uri` of a template has parts in braces, which the reader fills in (RFC 6570).
     """
 
     uri: str
