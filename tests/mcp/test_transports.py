@@ -15,7 +15,7 @@ from handrail.mcp.dialect import MODERN
 from handrail.mcp.eras import EraMemory
 from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.open_peer import ServerParts, open_once
-from handrail.mcp.server import Server
+from handrail.mcp.server import PartialArgument, Server
 from tests.forked import unmeasured
 
 pytestmark = pytest.mark.anyio
@@ -97,4 +97,7 @@ async def test_a_foreign_server_is_used_over_every_transport_in_both_eras(server
 
     assert [(each.name, each.arguments[0].required) for each in server.prompts] == [("review", True)]
     assert await server.prompt("review", {"language": "perl"}) == (("user", Text("Review this perl code.")),)
-    assert await server.complete({"type": "ref/prompt", "name": "review"}, "language", "p") == ("python", "perl")
+    assert await server.complete({"type": "ref/prompt", "name": "review"}, PartialArgument("language", "p")) == (
+        "python",
+        "perl",
+    )

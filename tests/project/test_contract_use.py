@@ -52,7 +52,6 @@ FOR_PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys([f"PermissionSnapshot.{name}_available" for name in ("auto", "bypass")], TOOLS_OF_USERS),
     "PermissionSnapshot.pre_plan_mode": TOOLS_OF_USERS,
     **dict.fromkeys([f"RunOptions.{name}" for name in ("commands", "debug", "verbose")], TOOLS_OF_USERS),
-    "RunOptions.mcp_resources": TOOLS_OF_USERS,
     **dict.fromkeys([f"ToolContext.{name}" for name in ("refresh_tools", "session_state", "state")], TOOLS_OF_USERS),
     **dict.fromkeys([f"RunContext.{name}" for name in ("budget",)], THROUGH_CONTEXT),
     **dict.fromkeys([f"RunContext.{name}" for name in ("message", "refresh_tools", "state")], THROUGH_CONTEXT),

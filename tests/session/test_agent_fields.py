@@ -47,7 +47,7 @@ def fixture_open_it(tmp_path: Path) -> Callable[..., Agent[Any]]:
     ) -> Agent[Any]:
         env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
         mode = more.pop("mode", "default")
-        tools = ToolOptions(agents=more.pop("agents", {}))
+        tools = ToolOptions(agents=more.pop("agents", {}), mcp_servers=more.pop("servers", {}))
         spec = SessionSpec(
             tmp_path / "work", flags=SettingsFlags(managed_policy=False, mode=mode, trust=trust), tools=tools, **more
         )
@@ -177,6 +177,41 @@ async def test_a_server_of_an_agent_lives_as_long_as_its_work(
 
     assert {tool.name for tool in model.requests("call")[0].tools} >= {"Read", "mcp__ref__fail"}
     assert "There is no tool 'mcp__ref__fail'" in model.texts("go")
+
+
+async def test_a_server_that_an_agent_must_not_have_gives_it_and_those_below_it_no_resources(
+    tmp_path: Path, open_it: Callable[..., Agent[Any]]
+) -> None:
+    define(tmp_path / "home", "limited", "disallowedTools: mcp__ref")
+    reads = [use("l", "ListMcpResourcesTool"), use("r", "ReadMcpResourceTool", server="ref", uri="notes://today")]
+    model = AgentsModel({
+        "go": [reads, [task("read", "limited")], [say("Done.")]],
+        "read": [reads, [task("below", "general-purpose")], [say("Read.")]],
+        "below": [reads, [say("Read.")]],
+    })  # fmt: skip
+
+    await ask(open_it(model, servers={"ref": {"command": sys.executable, "args": [str(SERVER)], "alwaysLoad": True}}))
+
+    assert "notes://today" in model.texts("go")
+    assert "sunny" in model.texts("go")
+    for prompt in ("read", "below"):
+        assert "There is no connected MCP server 'ref'. There are: none." in model.texts(prompt)
+        assert "sunny" not in model.texts(prompt)
+        assert "notes://" not in model.texts(prompt)
+
+
+async def test_an_agent_reads_resources_of_its_own_servers_and_of_the_session(
+    tmp_path: Path, open_it: Callable[..., Agent[Any]]
+) -> None:
+    entry = {"command": sys.executable, "args": [str(SERVER)], "alwaysLoad": True}
+    define(tmp_path / "home", "caller", f"mcpServers: {json.dumps({'own': entry})}")
+    reads = [use(name, "ReadMcpResourceTool", server=name, uri="notes://today") for name in ("ref", "own")]
+    model = AgentsModel({"go": [[task("read", "caller")], reads, [say("Done.")]], "read": [reads, [say("Read.")]]})
+
+    await ask(open_it(model, servers={"ref": entry}))
+
+    assert model.texts("read").count("sunny") == 2
+    assert model.texts("go").count("sunny") == 1
 
 
 @pytest.mark.parametrize("memory", ["user", "project", "local"])

@@ -105,7 +105,7 @@ async def test_a_server_that_comes_and_goes_ten_times_leaves_requests_as_they_ar
         for _ in range(10):
             await prompt(session)
             assert session.servers is not None
-            link = session.servers.find("my db")
+            link = session.servers.offers.find("my db")
             assert link.server is not None
             link.server.peer.end("it is gone")
             with anyio.fail_after(20):

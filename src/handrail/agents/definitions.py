@@ -10,6 +10,7 @@ from handrail.lazy import lazy
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.wildcards import parse_wildcards
 from handrail.records import record
+from handrail.tools.mcp_names import server_name
 
 if TYPE_CHECKING:
     from handrail.files import nested_values
@@ -73,6 +74,10 @@ class AgentDefinition:
         if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool) or tool in self.misspelt_limits():
             return False
         return self.tools is None or gives or _names_tool(self.tools, tool)
+
+    def hides_server(self, server: str) -> bool:
+        """Whether its limits take away everything that an MCP server of this name offers."""
+        return _names_tool(self.disallowed, f"{rules.MCP}{server_name(server)}__")
 
     def misspelt_limits(self) -> dict[str, str]:
         """The tools that misspelt names among the disallowed ones may mean, each with that name."""

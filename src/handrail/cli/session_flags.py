@@ -4,12 +4,12 @@ import argparse
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from handrail.cli.mcp_config_flag import read_servers
 from handrail.cli.permission_flags import settings_flags, warn
 from handrail.conversation.request import ThinkingMode, ThinkingOptions
 from handrail.errors import HandrailError
-from handrail.lazy import lazy
 from handrail.loop.limits import Limits
 from handrail.loop.run_config import RequestOptions
 from handrail.providers.choose import ModelOptions
@@ -18,11 +18,6 @@ from handrail.session.tools import builtin_names
 from handrail.session.transcript import TranscriptOptions
 from handrail.tools.pool import NO_DEFERRAL
 from handrail.tools.wording import did_you_mean
-
-if TYPE_CHECKING:
-    from handrail.session import mcp_servers
-else:
-    mcp_servers = lazy("handrail.session.mcp_servers")
 
 MAX_TURNS = 2_000
 TASK_BUDGETS = "task-budgets-2026-03-13"
@@ -92,7 +87,7 @@ def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
     warn_of_unknown_tools(named or (), every)
     servers: dict[str, Any] = {}
     for config in chosen.mcp_config:
-        servers |= mcp_servers.read_servers(config, Path.cwd())
+        servers |= read_servers(config, Path.cwd())
     return ToolOptions(
         builtin=None if named is None else tuple(name for name in named if name in every),
         # named tools are sent in full, without a tool search; servers may still bring many

@@ -31,11 +31,9 @@ from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.tools.context import Progress, RunContext
 from handrail.tools.events import CallProgress
+from handrail.tools.mcp_names import RESOURCE_TOOLS
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import SEARCH_TOOL, AnyTool
-
-RESOURCE_TOOLS = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
-"""They do for models what clients have methods for."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -131,6 +129,7 @@ class GovernedTools:
     def definitions(self) -> list[dict[str, Any]]:
         """The tools as clients see them; always in the same order."""
         pool = self._conversation.state.catalog.refresh()
+        # what they do for models, clients have methods for
         left_out = RESOURCE_TOOLS if pool.held else RESOURCE_TOOLS | {SEARCH_TOOL}
         view = pool.view(self._conversation.state.context)
         found = []
@@ -148,15 +147,15 @@ class GovernedTools:
 
     async def find(self, name: str) -> AnyTool:
         """The tool of a name, also of a server that is slow to start; JsonRpcError if there is none."""
-        tool = self._known(name)
+        tool = self._find_now(name)
         if tool is None:
             await self.settle()
-            tool = self._known(name)
+            tool = self._find_now(name)
         if tool is None:
             raise JsonRpcError(f"There is no tool {name[:100]!r}. See tools/list.", INVALID_PARAMS)
         return tool
 
-    def _known(self, name: str) -> AnyTool | None:
+    def _find_now(self, name: str) -> AnyTool | None:
         pool = self._conversation.tools
         return pool.find(name) or pool.find(f"{PREFIX}{name}")
 

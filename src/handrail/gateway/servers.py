@@ -63,10 +63,10 @@ class ServersBehind:
         ]
 
     def _resources(self) -> Mapping[str, Any]:
-        return {} if self._tools.servers is None else self._tools.servers.resources()
+        return {} if self._tools.servers is None else self._tools.servers.offers.resources()
 
     def _prompts(self) -> dict[str, tuple[ServerConnection, RemotePrompt]]:
-        offered = () if self._tools.servers is None else self._tools.servers.prompts()
+        offered = () if self._tools.servers is None else self._tools.servers.offers.prompts()
         return {shown_name(tool_name(link.name, prompt.name)): (link, prompt) for link, prompt in offered}
 
 

@@ -10,8 +10,9 @@ A lost server keeps its tools, so that requests stay as they are; a call of one 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from handrail.conversation.blocks import ResultBlock
@@ -26,20 +27,15 @@ from handrail.errors import (
 from handrail.mcp.config import REMOTE, ServerConfig
 from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_server
 from handrail.mcp.peer import OnProgress
-from handrail.mcp.server import Listing, Server
+from handrail.mcp.server import Listing, PartialArgument, Server
+from handrail.mcp.server_changes import BACKOFF, ServerChanges
 from handrail.mcp.tools import McpTool, tools_of
 from handrail.records import record
 from handrail.tools.output import Output
 
 log = logging.getLogger(__name__)
 
-BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""Seconds before each try to reach a lost server again."""
 FIRST_TRIES = 3
-QUIET = 0.2
-"""Seconds between a server's word that a list has changed and the question for it: more such words may follow."""
-LIST_CHANGES = {f"notifications/{kind}/list_changed": kind for kind in ("tools", "prompts", "resources")}
-MAX_SUBSCRIBED = 100
 
 
 @record
@@ -75,11 +71,8 @@ class ServerConnection:
         self._parts = parts
         self._events = events
         self._lists: dict[str, Listing] = {}
-        self._stale: set[str] = set()
-        self._wake = asyncio.Event()
         self._settled = asyncio.Event()
-        self._subscribed: list[str] = []
-        self._resubscribe = asyncio.Event()
+        self._changes = ServerChanges(partial(events.on_update, name), events.pause)
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
@@ -178,7 +171,7 @@ class ServerConnection:
             return False
 
     async def _open(self, config: ServerConfig) -> Server:
-        server = await open_server(config, self._parts, self._take_notification)
+        server = await open_server(config, self._parts, self._changes.take)
         try:
             server.lists.update({kind: each for kind, each in self._lists.items() if each.is_fresh})
             await server.load()
@@ -208,75 +201,25 @@ class ServerConnection:
         if server is not None:
             await server.aclose()
 
-    # While it is connected
-
     async def _serve(self, server: Server) -> None:
         """Until the connection ends: list anew what has changed."""
-        tasks = [asyncio.create_task(self._listen(server)), asyncio.create_task(self._follow(server))]
+        following = asyncio.create_task(self._changes.follow(server, partial(self._refresh, server)))
         try:
             await asyncio.wait({server.peer.ended})
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            following.cancel()
+            await asyncio.wait({following})
 
-    async def _follow(self, server: Server) -> None:
-        """List anew what the server says has changed, as often as it says so, but not more often than we like."""
-        while True:
-            await self._wake.wait()
-            await asyncio.sleep(QUIET)
-            await self._refresh(server)
-
-    async def _refresh(self, server: Server) -> None:
-        self._wake.clear()
-        stale, self._stale = tuple(self._stale), set()
-        if "resources" in stale:
-            stale = (*stale, "templates")
+    async def _refresh(self, server: Server, stale: Collection[str]) -> None:
         kept = dict(server.lists)
         for kind in stale:
             server.lists.pop(kind, None)
         with suppress(McpError):  # else the old lists stay
-            await server.load(stale)
+            await server.load(tuple(stale))
         server.lists = {**kept, **server.lists}
         self._lists = server.lists
         self._take_tools(server)
         self._events.on_change()
-
-    async def _listen(self, server: Server) -> None:
-        """The stream of changes of a server of 2026-07-28; when it breaks off, everything may have changed."""
-        for seconds in (*BACKOFF, *BACKOFF):
-            while not (changes := server.changes(self._subscribed)):
-                await self._resubscribe.wait()
-                self._resubscribe.clear()
-            await self._listen_until_more(server, changes)
-            await self._events.pause(seconds)
-            for kind in LIST_CHANGES.values():
-                if not server.lists.get(kind, Listing()).is_fresh and server.welcome.offers(kind, "listChanged"):
-                    self._mark_stale(kind)
-
-    async def _listen_until_more(self, server: Server, changes: Mapping[str, Any]) -> None:
-        """Take in changes until the stream ends, or there is more to take in."""
-        stream = asyncio.ensure_future(server.listen(changes))
-        more = asyncio.ensure_future(self._resubscribe.wait())
-        try:
-            await asyncio.wait({stream, more}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (stream, more):
-                task.cancel()
-            await asyncio.gather(stream, more, return_exceptions=True)
-            self._resubscribe.clear()
-
-    def _take_notification(self, method: str, params: Mapping[str, Any]) -> None:
-        if (kind := LIST_CHANGES.get(method)) is not None:
-            self._mark_stale(kind)
-        elif method == "notifications/resources/updated":
-            uri = str(params.get("uri"))
-            if any(uri.startswith(each) for each in self._subscribed):  # it may lie below what was asked for
-                self._events.on_update(self.name, uri)
-
-    def _mark_stale(self, kind: str) -> None:
-        self._stale.add(kind)
-        self._wake.set()
 
     # What is asked of it
 
@@ -303,17 +246,17 @@ class ServerConnection:
         """The contents of a resource; from then on changes of it are told."""
         server = self.reachable()
         blocks = await server.read(uri)
-        if uri not in self._subscribed and len(self._subscribed) < MAX_SUBSCRIBED:
-            self._subscribed.append(uri)
-            self._resubscribe.set()
-            with suppress(McpError):
-                await server.subscribe(uri)
+        await self._changes.subscribe(server, uri)
         return blocks
 
-    async def complete(self, prompt: str, argument: str, begun: str) -> tuple[str, ...]:
-        """Values that the server proposes for an argument of a prompt; none if it is not connected or knows none."""
+    async def unsubscribe(self, uri: str) -> None:
+        """Tell no more changes of a resource."""
+        await self._changes.unsubscribe(self.server, uri)
+
+    async def complete(self, reference: Mapping[str, str], argument: PartialArgument) -> tuple[str, ...]:
+        """Values for an argument of a prompt or a resource template; none if it is not connected or knows none."""
         try:
-            return await self.reachable().complete({"type": "ref/prompt", "name": prompt}, argument, begun)
+            return await self.reachable().complete(reference, argument)
         except McpError:
             return ()
 

@@ -1,6 +1,6 @@
 """The tools that list and read the resources of MCP servers; they exist when a server has some."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from pydantic import Field
@@ -11,7 +11,7 @@ from handrail.tools.access import Access
 from handrail.tools.context import McpResource, RunContext, ToolContext
 from handrail.tools.mcp_names import server_name
 from handrail.tools.output import Output, json_text
-from handrail.tools.permission import NO_OPINION, Check, Verdict
+from handrail.tools.permission import NO_OPINION, Check, Refuse, Verdict
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
 
@@ -40,6 +40,8 @@ class ReadResourceInput(Input):
 
 
 class ListMcpResourcesTool(Tool[ListResourcesInput]):
+    """The options of a run say which servers its agent may see; `servers` are all that there are."""
+
     name = "ListMcpResourcesTool"
     input_model = ListResourcesInput
     search_hint = "what servers offer to look at"
@@ -64,10 +66,9 @@ class ListMcpResourcesTool(Tool[ListResourcesInput]):
         return Access.of()
 
     async def call(self, args: ListResourcesInput, ctx: ToolContext) -> Output:
-        known = self._servers.resources()
+        known = ctx.options.mcp_resources()
         if args.server is not None and args.server not in known:
-            names = ", ".join(known) or "none"
-            raise ToolError(f"There is no connected MCP server {args.server!r}. There are: {names}.")
+            raise ToolError(_unknown_server(args.server, known))
         listed = [
             {"server": name, **_resource_json(each)}
             for name, resources in known.items()
@@ -102,14 +103,17 @@ class ReadMcpResourceTool(Tool[ReadResourceInput]):
     def access(self, args: ReadResourceInput, run: RunContext) -> Access:
         return Access.of()
 
+    async def validate(self, args: ReadResourceInput, ctx: ToolContext) -> Refuse | None:
+        known = ctx.options.mcp_resources()
+        return None if args.server in known else Refuse(_unknown_server(args.server, known))
+
     async def check_permission(self, args: ReadResourceInput, ctx: ToolContext) -> Check:
         whole = f"mcp__{server_name(args.server)}"
         asked = {rule for rules in ctx.permissions.ask_rules.values() for rule in rules}
         if found := asked.intersection((whole, f"{whole}__*", "mcp__*")):
             return Check(Verdict.ASK, f"the rule {min(found)} is about the server {args.server!r}")
-        if any(
-            each.uri == args.uri and not each.is_template for each in self._servers.resources().get(args.server, ())
-        ):
+        listed = ctx.options.mcp_resources().get(args.server, ())
+        if any(each.uri == args.uri and not each.is_template for each in listed):
             return NO_OPINION
         return Check(Verdict.ASK, f"the server {args.server!r} has not listed this address")
 
@@ -121,6 +125,26 @@ class ReadMcpResourceTool(Tool[ReadResourceInput]):
             return Output(blocks=await self._servers.read(args.server, args.uri))
         except McpError as error:
             raise ToolError(str(error)) from error
+
+
+def _unknown_server(server: str, known: Iterable[str]) -> str:
+    return f"There is no connected MCP server {server!r}. There are: {', '.join(known) or 'none'}."
+
+
+class JoinedServers:
+    """The servers of several sessions or agents as one; of two of one name the first counts."""
+
+    def __init__(self, *parts: ResourceServers) -> None:
+        self._parts = parts
+
+    def resources(self) -> Mapping[str, Sequence[McpResource]]:
+        """What each connected server offers, by its name."""
+        return {name: each for part in reversed(self._parts) for name, each in part.resources().items()}
+
+    async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:
+        """The contents of a resource; raises HandrailError."""
+        part = next((part for part in self._parts if server in part.resources()), self._parts[0])
+        return await part.read(server, uri)
 
 
 def _resource_json(each: McpResource) -> dict[str, str]:

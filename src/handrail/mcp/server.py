@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import field
+from typing import Any
 
 from handrail.conversation.blocks import ResultBlock
 from handrail.errors import McpError
@@ -18,8 +19,6 @@ from handrail.processes.trace_context import trace_headers
 from handrail.records import record
 from handrail.tools.context import McpResource
 from handrail.tools.output import Output
-
-Found = TypeVar("Found")
 
 MAX_PAGES = 100
 MAX_LISTED = 10_000
@@ -58,6 +57,15 @@ class Listing:
     def is_fresh(self) -> bool:
         """Whether there is no reason to ask for it again."""
         return time.monotonic() < self.fresh_until
+
+
+@record
+class PartialArgument:
+    """An argument that is being typed: what is begun of it, and the others that are there already."""
+
+    name: str
+    begun: str
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
 class Server:
@@ -165,11 +173,14 @@ class Server:
                     found += [(role, content_block(part, self.name, self._save)) for part in parts]
         return tuple(found)
 
-    async def complete(self, reference: Mapping[str, Any], argument: str, begun: str) -> tuple[str, ...]:
+    async def complete(self, reference: Mapping[str, str], argument: PartialArgument) -> tuple[str, ...]:
         """Values for an argument of a prompt, or a part of an address, that begin so; none if it does not know."""
         if not self.welcome.offers("completions"):
             return ()
-        params = {"ref": dict(reference), "argument": {"name": argument, "value": begun}}
+        begun = {"name": argument.name, "value": argument.begun}
+        params: dict[str, Any] = {"ref": dict(reference), "argument": begun}
+        if argument.others:
+            params["context"] = {"arguments": dict(argument.others)}
         answer = await self.peer.request("completion/complete", params, time_limit=self._limits.connect)
         match answer:
             case {"completion": {"values": list(values)}}:
@@ -181,6 +192,11 @@ class Server:
         """Be told when a resource changes, at a server before 2026-07-28 that can tell."""
         if self.welcome.era == "legacy" and self.welcome.offers("resources", "subscribe"):
             await self.peer.request("resources/subscribe", {"uri": uri}, time_limit=self._limits.connect)
+
+    async def unsubscribe(self, uri: str) -> None:
+        """Be told no more when a resource changes."""
+        if self.welcome.era == "legacy" and self.welcome.offers("resources", "subscribe"):
+            await self.peer.request("resources/unsubscribe", {"uri": uri}, time_limit=self._limits.connect)
 
     def changes(self, resources: Sequence[str]) -> dict[str, Any]:
         """What a server of 2026-07-28 can tell about changes, as its stream of changes is asked for it."""

@@ -17,14 +17,17 @@ from handrail.extensions.definition_files import UnreadFile
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import HookSource
 from handrail.loop.complete_prompt import PromptRefusal
+from handrail.mcp.resource_tools import JoinedServers, resource_tools
 from handrail.records import record
 from handrail.session.command_turn import complete_command
 from handrail.session.conversation import Conversation
 from handrail.session.mcp_servers import Servers
+from handrail.session.server_offers import ServerOffers
 from handrail.session.session_settings import SessionSettings
 from handrail.session.skill_notes import SessionSkills
 from handrail.session.skill_use import PLACEHOLDER, skill_attachment, text_of
 from handrail.tools.abort import AbortSignal
+from handrail.tools.context import McpResource
 from handrail.tools.pool import AnyTool
 
 OpenServers = Callable[[Mapping[str, Any]], Servers | None]
@@ -41,6 +44,8 @@ class EquipmentDoors:
     open_servers: OpenServers
     session_tools: Callable[[], tuple[AnyTool, ...]]
     """The tools of the session's own servers."""
+    session_offers: Callable[[], ServerOffers | None] = lambda: None
+    """What else those servers offer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,8 +81,16 @@ class AgentEquipment:
 
     @property
     def server_tools(self) -> tuple[AnyTool, ...]:
-        """The tools of the servers that it brings along."""
-        return self.servers.offered if self.servers else ()
+        """The tools of the servers that it brings along; those for resources also reach the session's servers."""
+        if self.servers is None:
+            return ()
+        session = self.doors.session_offers()
+        offers = [each for each in (session, self.servers.offers) if each is not None]
+        return (*self.servers.tools, *resource_tools(JoinedServers(*offers))())
+
+    def resources(self) -> dict[str, tuple[McpResource, ...]]:
+        """What the servers that it brings along offer to read."""
+        return self.servers.offers.resources() if self.servers else {}
 
     def gives(self, tool: str) -> bool:
         """Whether it brings a tool that the list of the definition does not name."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from handrail.agents.definitions import partial_tools
 from handrail.conversation.request import Chain
@@ -13,8 +14,9 @@ from handrail.session.conversation import Conversation
 from handrail.session.model_options import named_model
 from handrail.session.models import model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
-from handrail.tools.context import AgentIdentity, AgentType
+from handrail.tools.context import AgentIdentity, AgentType, McpResource
 from handrail.tools.delegation import Delegate
+from handrail.tools.mcp_names import RESOURCE_TOOLS
 from handrail.tools.pool import NO_DEFERRAL
 from handrail.transcripts.store import OpenTranscript
 
@@ -52,13 +54,16 @@ def open_agent(
         equipment.notes if equipment else "",
     )
     own_tools = equipment.server_tools if equipment else ()
+    replaced = RESOURCE_TOOLS.intersection(tool.name for tool in own_tools)
     offered |= {tool.name for tool in own_tools if may_have(agent, tool.name)}
     spec = ConversationSpec(
         cwd=agent.cwd,
         model=chosen if name == chosen.name else model_by_object(chosen.model, name),
         system=(definition.prompt, *(equipment.system if equipment else ())),
         services=lambda: replace(services(), delegate=delegate),
-        options=replace(agent.options, agents=types if may_delegate else tuple),
+        options=replace(
+            agent.options, agents=types if may_delegate else tuple, mcp_resources=partial(visible_resources, agent)
+        ),
         chain=Chain(host.chain.id, host.chain.depth + entry.depth),
         denied=lambda tool, _mcp: tool not in offered,
         # tools that a definition names are wanted in full
@@ -68,7 +73,7 @@ def open_agent(
         context=host.context(agent.cwd) if host.context else None,
         transcript=transcript,
         history=agent.history,
-        mcp_tools=(*host.mcp_tools(), *own_tools),
+        mcp_tools=(*(tool for tool in host.mcp_tools() if tool.name not in replaced), *own_tools),
         files=agent.files,
     )
     return open_conversation(
@@ -76,6 +81,13 @@ def open_agent(
         spec,
         least_limits(host.settings().limits, definition.max_turns, agent.budget, timed=not agent.background),
     )
+
+
+def visible_resources(agent: Subagent) -> dict[str, tuple[McpResource, ...]]:
+    """What servers offer an agent to read: what its caller sees and what it brings along, within its own limits."""
+    own = agent.equipment.resources() if agent.equipment else {}
+    offered = {**own, **agent.options.mcp_resources()}
+    return {server: each for server, each in offered.items() if not agent.definition.hides_server(server)}
 
 
 def may_have(agent: Subagent, tool: str) -> bool:

@@ -132,6 +132,7 @@ def _make_parts(base: Foundation) -> Session:
             base.skills,
             lambda own: open_own_servers(base, server_doors, own),
             lambda: servers.offered if servers else (),
+            lambda: servers.offers if servers else None,
         )
 
     chain = new_chain(base.session_id)

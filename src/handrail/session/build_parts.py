@@ -229,7 +229,7 @@ def run_options(base: Foundation, agents: Subagents, servers: "mcp_servers.Serve
         commands=lambda: {name: each.description for name, each in skills.all().items()},
         agents=agents.types,
         mcp_servers=lambda: servers.by_status() if servers else {},
-        mcp_resources=lambda: servers.resources() if servers else {},
+        mcp_resources=lambda: servers.offers.resources() if servers else {},
     )
 
 

@@ -8,32 +8,29 @@ those. The tools of a server that needs longer come with a later request.
 """
 
 import asyncio
-import json
-import shlex
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from handrail.config.server_lists import refusal_reason
-from handrail.conversation.blocks import ResultBlock, Text
+from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError, McpError
-from handrail.mcp.config import ServerConfig, expand_variables, resolve_server, seconds
+from handrail.mcp.config import ServerConfig, resolve_server, seconds
 from handrail.mcp.connection import ConnectionEvents, ServerConnection
 from handrail.mcp.imitation import server_problem
 from handrail.mcp.messages import Message
-from handrail.mcp.offers import RemotePrompt
 from handrail.mcp.open_peer import NO_PARTS, ServerParts
 from handrail.mcp.resource_tools import resource_tools
 from handrail.mcp.tools import McpTool, tool_name
+from handrail.session.configured_server import ConfiguredServer
+from handrail.session.server_offers import Denies, ServerOffers
 from handrail.session.session_settings import SessionSettings
-from handrail.tools.context import McpResource
 from handrail.tools.mcp_names import server_name
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import McpInfo
 
-SERVERS_FORM = '{"mcpServers": {"name": {"command": "program"}}}'
 FIRST_WAIT = 0.15
 """
 Seconds that the first request waits for servers, if the model can search for their tools later.
@@ -49,15 +46,10 @@ NOTICED = 1.0
 ALWAYS_LOAD_WAIT = 5.0
 """Seconds that it waits for a server whose entry says `alwaysLoad`."""
 
-KNOWN_SCOPES = ("local", "project", "user", "policy")
-"""The scopes of servers that `handrail mcp` finds by name, because a file names them."""
-
 Carry = Callable[[str, Message], Awaitable[Message]]
 """Brings a message to a server of that name in the program that drives us, and its answer back."""
 Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
 """Why a server of that name may not be used, by its configuration as written and as used; empty if it may."""
-Denies = Callable[[str, str], bool]
-"""Whether a rule takes away what a server has under a name; without a name, the server as a whole."""
 
 OnLate = Callable[[Sequence[str]], None]
 """Gets what a person should know of servers that have changed since they were waited for; their tools may have too."""
@@ -84,43 +76,6 @@ def denied_by(settings: SessionSettings) -> Denies:
     return lambda server, part: settings.denies_tool(tool_name(server, part), McpInfo(server, part))
 
 
-class ConfiguredServer:
-    """One server of the configuration: where it is written, and its connection."""
-
-    def __init__(self, name: str, entry: Mapping[str, Any], scope: str) -> None:
-        self.name = name
-        self.entry = entry
-        self.scope = scope
-        self.connection: ServerConnection
-        self.said = "pending"
-        """The status that a person knows of."""
-        self.is_awaited = False
-        self.was_missed = False
-        """Whether a person was told that the work begins without it."""
-
-    @property
-    def status(self) -> str:
-        """How it stands, in a word."""
-        return self.connection.status
-
-    def notes(self) -> list[str]:
-        """What a person should know about it."""
-        link = self.connection
-        self.said = link.status
-        named = f"The MCP server {self.name!r} "
-        error = f"it {link.error.removeprefix(named)}" if link.error.startswith(named) else link.error
-        failed = [f"the MCP server {self.name!r} is not used: {error}{self._advice()}"] if error else []
-        return failed + [f"a tool of the MCP server {self.name!r} is left out: {why}" for why in link.problems]
-
-    def _advice(self) -> str:
-        """How to look into a program or an address that does not work; empty if the entry itself is wrong."""
-        if self.status != "failed" or not self.connection.was_tried or self.entry.get("type") == "sdk":
-            return ""
-        if self.scope in KNOWN_SCOPES:
-            return f" Look into it with: handrail mcp test {shlex.quote(self.name)}"
-        return "" if self.entry.get("url") else " Run its command by itself to see why."
-
-
 class Servers:
     """
     The servers of one session. One that `refuses` names is never started; one that a rule `denies` shows nothing.
@@ -141,10 +96,10 @@ class Servers:
         self._env = env
         self._cwd = str(cwd)
         self._refuses = refuses
-        self._denies = denies
         self._parts = replace(parts, env=env, carry=carry)
         self._servers: dict[str, ConfiguredServer] = {}
-        self._resource_tools = resource_tools(self)
+        self.offers = ServerOffers(self.connections, denies)
+        self._resource_tools = resource_tools(self.offers)
         self._on_late: OnLate = lambda _notes: None
         self._patience = 0.0
         self.confirm: Callable[[], Awaitable[None]] = _no_question
@@ -178,40 +133,17 @@ class Servers:
         """The tools of all servers, and those for their resources if there are any."""
         return (*self.tools, *self._resource_tools())
 
-    async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:
-        """The contents of a resource; McpError if it cannot be had."""
-        if server not in self._servers or self._denies(server, ""):
-            known = [name for name in self._servers if not self._denies(name, "")]
-            raise McpError(f"There is no MCP server {server!r}. There are: {', '.join(known) or 'none'}.")
-        return await self._servers[server].connection.read(uri)
-
     def status(self) -> list[dict[str, Any]]:
         """How each server stands, in the form that programs ask for."""
-        return [_status(each) for each in self._servers.values()]
+        return [each.status_json() for each in self._servers.values()]
 
     def by_status(self) -> dict[str, str]:
         """How each server stands, in a word."""
         return {each.name: each.status for each in self._servers.values()}
 
-    def resources(self) -> dict[str, tuple[McpResource, ...]]:
-        """What the connected servers offer to read."""
-        links = [each.connection for each in self._servers.values()]
-        return {link.name: link.server.resources for link in links if link.server and not self._denies(link.name, "")}
-
-    def prompts(self) -> Iterator[tuple[ServerConnection, RemotePrompt]]:
-        """What the connected servers offer to say, without what a rule denies."""
-        for link in self.connections():
-            for prompt in link.server.prompts if link.server else ():
-                if not self._denies(link.name, prompt.name):
-                    yield link, prompt
-
     def connections(self) -> tuple[ServerConnection, ...]:
         """The connections of all servers, in the order of the configuration."""
         return tuple(each.connection for each in self._servers.values())
-
-    def find(self, name: str) -> ServerConnection:
-        """The connection of a server; HandrailError if there is no such server."""
-        return self._find(name).connection
 
     async def connect(self, wait: float | None = None, on_late: OnLate = lambda _notes: None) -> tuple[str, ...]:
         """
@@ -245,7 +177,7 @@ class Servers:
 
     def connecting(self) -> tuple[str, ...]:
         """Names of the servers that have not answered since they were first asked."""
-        return tuple(name for name, each in self._servers.items() if _is_connecting(each))
+        return tuple(name for name, each in self._servers.items() if each.is_connecting)
 
     async def settle(self) -> tuple[str, ...]:
         """Wait for servers that are still connecting, but not long after the start; those that still are then."""
@@ -286,7 +218,7 @@ class Servers:
         """Let go of those that the settings refuse by now; what a person should know about it."""
         notes = []
         for each in self._servers.values():
-            if each.status == "connected" and (why := self._refuses(each.name, self._forms(each))):
+            if each.status == "connected" and (why := self._refuses(each.name, each.forms(self._env))):
                 await each.connection.aclose()
                 each.connection.forget("failed", f"{why}.")
                 each.said = "failed"
@@ -297,7 +229,7 @@ class Servers:
         """End a connection and make it anew; HandrailError if there is no such server, or it cannot be reached."""
         each = self._find(name)
         await each.connection.aclose()
-        await _settle_now(each)
+        await each.connect_now()
         if each.connection.error:
             raise HandrailError(each.connection.error)
 
@@ -339,53 +271,9 @@ class Servers:
         earlier = list(self._servers)[: list(self._servers).index(each.name)]
         if why := server_problem(each.name, earlier):
             raise McpError(f"{why}. Rename it.")
-        if why := self._refuses(each.name, self._forms(each)):
+        if why := self._refuses(each.name, each.forms(self._env)):
             raise McpError(f"{why}.")
         return config
-
-    def _forms(self, each: ConfiguredServer) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The entry as it is written, and as it is used: with the values of variables."""
-        entry, env = each.entry, self._env
-        texts = {key: entry[key] for key in ("command", "url") if isinstance(entry.get(key), str)}
-        used = {key: expand_variables(text, env) for key, text in texts.items()}
-        listed = entry.get("args")
-        args = [expand_variables(str(word), env) for word in (listed if isinstance(listed, list) else ())]
-        return entry, {**entry, **used, "args": args}
-
-
-def read_servers(text: str, cwd: Path) -> Mapping[str, Any]:
-    """The servers of a --mcp-config, a file or JSON; HandrailError if it cannot be read, or holds none."""
-    inline = text.strip().startswith("{")
-    where = "the text" if inline else repr(text)
-    try:
-        value = json.loads(text if inline else (cwd / Path(text).expanduser()).read_text("utf-8-sig"))
-    except OSError as error:
-        raise HandrailError(
-            f"--mcp-config: {text!r} cannot be read: {error.strerror}. Give a JSON file, or JSON: {SERVERS_FORM}."
-        ) from error
-    except ValueError as error:
-        raise HandrailError(f"--mcp-config: {where} is not JSON: {error}. Write {SERVERS_FORM}.") from error
-    servers = value.get("mcpServers") if isinstance(value, dict) else None
-    if not isinstance(servers, dict):
-        raise HandrailError(f"--mcp-config: {where} names no servers. Write {SERVERS_FORM}.")
-    return servers
-
-
-def _is_connecting(each: ConfiguredServer) -> bool:
-    return each.status == "pending" and not each.connection.is_settled
-
-
-def _status(each: ConfiguredServer) -> dict[str, Any]:
-    link = each.connection
-    status: dict[str, Any] = {"name": each.name, "status": link.status, "scope": each.scope}
-    if link.error:
-        status["error"] = link.error
-    if link.server is not None:
-        status["serverInfo"] = dict(link.server.welcome.info)
-        status["tools"] = [
-            {"name": tool.mcp.tool if tool.mcp else tool.name, "annotations": tool.annotations} for tool in link.tools
-        ]
-    return status
 
 
 async def _settle(waiting: Sequence[ConfiguredServer], wait: float | None) -> None:
@@ -398,13 +286,3 @@ async def _settle(waiting: Sequence[ConfiguredServer], wait: float | None) -> No
         await asyncio.wait(needed, timeout=max(0.0, ALWAYS_LOAD_WAIT - wait))
     for task in first:
         task.cancel()
-
-
-async def _settle_now(each: ConfiguredServer) -> None:
-    each.is_awaited = True
-    try:
-        each.connection.start()
-        await each.connection.wait_until_settled()
-    finally:
-        each.is_awaited = False
-        each.said = each.status

@@ -7,7 +7,7 @@ MAX_FOUND = 20
 
 def server_mentions(servers: Servers, begun: str) -> tuple[tuple[str, str], ...]:
     """What may follow, each with what it is: the names of servers, and behind a name and a colon its resources."""
-    offered = servers.resources()
+    offered = servers.offers.resources()
     server, colon, rest = begun.lower().partition(":")
     if not colon:
         names = [name for name in servers.by_status() if server in name.lower() and offered.get(name) != ()]

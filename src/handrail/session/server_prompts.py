@@ -9,6 +9,7 @@ from handrail.errors import McpError
 from handrail.loop.run import Run
 from handrail.mcp.connection import ServerConnection
 from handrail.mcp.offers import RemotePrompt
+from handrail.mcp.server import PartialArgument
 from handrail.mcp.tools import tool_name
 from handrail.session.mcp_servers import Servers
 from handrail.session.slash_commands import BuiltIn, CommandSession, Listed
@@ -17,12 +18,11 @@ from handrail.session.slash_commands import BuiltIn, CommandSession, Listed
 def prompt_commands(servers: Servers) -> dict[str, BuiltIn]:
     """The prompts of the connected servers by the names of their commands; of two of one name the first counts."""
     found: dict[str, BuiltIn] = {}
-    for link in servers.connections():
-        for prompt in link.server.prompts if link.server else ():
-            hint = " ".join(f"<{each.name}>" if each.required else f"[{each.name}]" for each in prompt.arguments)
-            act = partial(_use, link, prompt)
-            about = prompt.description or f"A prompt of the MCP server {link.name}."
-            found.setdefault(tool_name(link.name, prompt.name), BuiltIn(about, act, hint))
+    for link, prompt in servers.offers.prompts():
+        hint = " ".join(f"<{each.name}>" if each.required else f"[{each.name}]" for each in prompt.arguments)
+        act = partial(_use, link, prompt)
+        about = prompt.description or f"A prompt of the MCP server {link.name}."
+        found.setdefault(tool_name(link.name, prompt.name), BuiltIn(about, act, hint))
     return found
 
 
@@ -32,12 +32,13 @@ async def argument_values(servers: Servers, text: str) -> tuple[str, tuple[str, 
     before, _, begun = words.rpartition(" ")
     if not space or '"' in words or "'" in words:  # inside of quotes it is not clear what was begun
         return begun, ()
-    for link in servers.connections():
-        for prompt in link.server.prompts if link.server else ():
-            place = len(before.split())
-            if tool_name(link.name, prompt.name) == name and place < len(prompt.arguments):
-                found = await link.complete(prompt.name, prompt.arguments[place].name, begun)
-                return begun, tuple(shlex.quote(each) for each in found)
+    given = before.split()
+    for link, prompt in servers.offers.prompts():
+        if tool_name(link.name, prompt.name) == name and len(given) < len(prompt.arguments):
+            names = [each.name for each in prompt.arguments]
+            argument = PartialArgument(names[len(given)], begun, dict(zip(names, given, strict=False)))
+            found = await link.complete({"type": "ref/prompt", "name": prompt.name}, argument)
+            return begun, tuple(shlex.quote(each) for each in found)
     return begun, ()
 
 

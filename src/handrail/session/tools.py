@@ -128,6 +128,11 @@ def builtin_names() -> frozenset[str]:
     return frozenset(builtin_loaders({})) - {"ToolSearch"}
 
 
+def simple_names() -> frozenset[str]:
+    """The names of the few built-in tools that work on files and run commands, which simple runs have."""
+    return frozenset(entry.name for entry in base_tools(_no_catalog, _no_services) if entry.simple)
+
+
 def builtin_loaders(
     variables: Mapping[str, str], services: Callable[[], ToolServices] | None = None
 ) -> dict[str, Callable[[], Any]]:
@@ -138,3 +143,7 @@ def builtin_loaders(
 
 def _no_catalog() -> Catalog:
     raise LookupError("tools are only looked at here")
+
+
+def _no_services() -> ToolServices:
+    raise LookupError("tools are only named here")

@@ -3,6 +3,9 @@
 import re
 from functools import lru_cache
 
+RESOURCE_TOOLS = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
+"""The tools that list and read what servers offer besides tools."""
+
 
 @lru_cache(maxsize=1_024)
 def normalise(name: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from handrail.cli.mcp_config_flag import read_servers
 from handrail.cli.permission_flags import rule_problems, settings_flags, warn, without_effect
 from handrail.cli.session_flags import warn_of_unknown_tools
 from handrail.cli.signals import on_signals
@@ -21,14 +22,14 @@ from handrail.gateway.http import PATH
 from handrail.mcp.environment import GATEWAY
 from handrail.serve.guard import new_token, token_digest
 from handrail.serve.listen import Address, BindAddress
-from handrail.session.mcp_servers import read_servers
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
-from handrail.session.tools import builtin_names
+from handrail.session.tools import builtin_names, simple_names
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool
 
-OFFERED = ("Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "TaskOutput", "TaskStop", "WebFetch", "Write")
-"""The built-in tools that other agents get, as far as there are such tools here."""
+ALSO_OFFERED = frozenset({"NotebookEdit", "TaskOutput", "TaskStop", "WebFetch"})
+NOT_OFFERED = frozenset({"REPL"})
+"""It stands for the other tools, which clients get themselves."""
 VARIABLE = "HANDRAIL_MCP_TOKEN"
 SHORTEST_TOKEN = 16
 
@@ -99,7 +100,8 @@ def build_server(chosen: argparse.Namespace, clients: ClientList | None) -> McpS
 def _builtin(chosen: argparse.Namespace) -> tuple[str, ...]:
     every = builtin_names()
     if chosen.builtin is None:
-        return () if chosen.gateway or chosen.tools else tuple(name for name in OFFERED if name in every)
+        offered = every & (simple_names() | ALSO_OFFERED) - NOT_OFFERED
+        return () if chosen.gateway or chosen.tools else tuple(sorted(offered))
     warn_of_unknown_tools(chosen.builtin, every, "--builtin")
     return tuple(name for name in chosen.builtin if name in every)
 
