@@ -349,6 +349,37 @@ async def test_a_helper_brings_headers_and_its_failure_is_named(tmp_path: Path) 
     assert {each["x-token"] for each in seen} == {"s-"}
 
 
+async def test_changes_are_told_however_many_resources_are_followed_and_no_more_once_one_is_not() -> None:
+    program = [str(Path(__file__).with_name("reference_server.py"))]
+    config = ServerConfig("s", "stdio", command=sys.executable, args=tuple(program), env=unmeasured(), cwd="/")
+    updates: list[str] = []
+    news = asyncio.Event()
+
+    def on_update(_server: str, uri: str) -> None:
+        updates.append(uri)
+        news.set()
+
+    async def pause(_seconds: float) -> None:
+        raise AssertionError("one more resource is no failure of the stream")
+
+    connection = ServerConnection("s", lambda: config, events=ConnectionEvents(on_update=on_update, pause=pause))
+    with anyio.fail_after(60):
+        connection.start()
+        await connection.wait_until_settled()
+        await connection.read("notes://today")
+        for day in range(12):
+            await connection.read(f"notes://day/{day}")
+        while not news.is_set():  # the server may not have taken in what we follow
+            await call(connection, "rewrite")
+            with anyio.move_on_after(0.2):
+                await news.wait()
+        await connection.unsubscribe("notes://today")
+        updates.clear()
+        await call(connection, "rewrite")
+        await connection.aclose()
+    assert updates == []
+
+
 async def test_lists_are_not_asked_for_again_while_they_hold() -> None:
     asked: list[str] = []
 
