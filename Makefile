@@ -104,5 +104,5 @@ definitions: setup ## write down what requests say of the built-in tools, after 
 	@$(BIN)/python scripts/definitions.py
 
 clean: ## remove everything made here except .wheels
-	rm -rf .venv .venv-peers .venv-fuzz .conformance .mcp-servers .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-peers .venv-fuzz .conformance .mcp-servers .xterm .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

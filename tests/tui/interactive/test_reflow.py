@@ -14,7 +14,7 @@ from tests.interactive import Conversing
 from handrail.conversation.blocks import Text
 from handrail.testing.model_server import ModelServer, Reply
 
-pytestmark = [pytest.mark.anyio, pytest.mark.needs("node")]
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("node", ".xterm/version")]
 
 HERE = Path(__file__).parent
 XTERM = Path(__file__).parents[3] / ".xterm" / "node_modules" / "@xterm" / "headless"
@@ -37,7 +37,6 @@ class ReflowingScreen:
         return list(json.loads(await self._process.stdout.readline())["rows"])
 
 
-@pytest.mark.skipif(not XTERM.is_dir(), reason="npm install --prefix .xterm @xterm/headless@6.0.0 brings the emulator")
 async def test_every_committed_line_is_there_once_after_many_widths(tmp_path: Path) -> None:
     words = "of an answer that is long enough to be wrapped when narrow"
     text = "\n\n".join(f"line {number:02} {words}" for number in range(LINES))
