@@ -1,5 +1,5 @@
 """
-How fast the terminal is: to its first prompt, per delta, and in completion.
+How fast the terminal is: to its first prompt, per delta, in completion, and from a key to its echo.
 
     python -m benchmarks.terminal_bench
 """
@@ -16,6 +16,8 @@ import sys
 import tempfile
 import termios
 import time
+
+from benchmarks import key_echo
 
 from handrail.conversation.stream import BlockStart, Delta
 from handrail.tui.interactive.file_index import FileIndex
@@ -119,6 +121,8 @@ def main() -> None:
         print(f"CPU per delta of an answer of {size // 1000:,} kB: {deltas(size):.1f} us")
     first, pause = asyncio.run(completion())
     print(f"completion in 100,000 files: {first:.0f} ms, longest pause for keys {pause:.1f} ms")
+    for line in key_echo.report():
+        print(line)
 
 
 if __name__ == "__main__":

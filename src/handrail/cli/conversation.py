@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import atexit
+import gc
 import os
 import signal
 import sys
@@ -115,6 +116,7 @@ class TerminalConversation:
         open_chat = await asyncio.to_thread(lambda: conversation_session.open_chat)
         self._chat = await open_chat(self._flags.chosen, terminal)
         self._session = self._chat.session
+        gc.freeze()  # what is loaded now stays: to look through it again and again would hold up keys
         return self._chat
 
     def _handle_signals(self, terminal: Terminal) -> None:

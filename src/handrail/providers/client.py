@@ -27,6 +27,8 @@ from handrail.providers.retry import RetryPolicy, attempt_limit, next_step
 from handrail.records import record
 
 MAX_ERROR_BODY = 64 * 1024
+MAX_PIECE = 4 * 1024
+"""Bytes that are read into events at once, in about a millisecond."""
 REQUEST_IDS = ("request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 Advise: TypeAlias = Callable[[StreamFailure, str], str]
@@ -181,6 +183,7 @@ class AnswerStream:
         self._at = 0
         self._reply: Response | None = None
         self._reader: AnswerReader | None = None
+        self._unread = b""
         self._over = False
         self._yielded_call = False
         self._has_data = False
@@ -232,7 +235,7 @@ class AnswerStream:
         provider = self._provider
         if self._delay:
             await provider.clock.sleep(self._delay)
-        self._reader = None
+        self._reader, self._unread = None, b""
         self._has_data, self._request_id = False, ""
         outgoing = provider.build_request(self._request, stream=not self._plain)
         try:
@@ -256,6 +259,9 @@ class AnswerStream:
         assert self._reply is not None
         assert self._reader is not None
         self._yielded_call = self._reader.announced  # all earlier events were yielded: reading starts when none is left
+        if self._unread:
+            await asyncio.sleep(0)  # others get their turn, for example the keys of a terminal
+            return self._reader.feed(self._next_piece(self._unread))
         try:
             async with self._provider.clock.timeout(self._timeout):
                 data = await self._reply.read()
@@ -265,7 +271,11 @@ class AnswerStream:
         except TimeoutError:
             return [self._stall_failure()]
         self._has_data = True
-        return self._reader.feed(data) if data else self._reader.end()
+        return self._reader.feed(self._next_piece(data)) if data else self._reader.end()
+
+    def _next_piece(self, data: bytes) -> bytes:
+        self._unread = data[MAX_PIECE:]
+        return data[:MAX_PIECE]
 
     async def _read_refusal(self, reply: Response) -> StreamFailure:
         body = b""

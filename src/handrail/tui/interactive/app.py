@@ -12,22 +12,19 @@ It knows nothing of sessions: what keys ask for is done by its `Actions`.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
-from prompt_toolkit.data_structures import Point
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, has_focus
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import BufferControl, ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout import BufferControl, ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.dimension import Dimension
 
 from handrail.tui.interactive.completion import MAX_SHOWN
@@ -36,6 +33,7 @@ from handrail.tui.interactive.dialog_keys import DialogKeys
 from handrail.tui.interactive.frames import FrameOutput, ScreenBlock, install
 from handrail.tui.interactive.input_line import PastedTexts
 from handrail.tui.interactive.key_bindings import KeyAction, bind
+from handrail.tui.interactive.lines_control import LinesControl
 from handrail.tui.interactive.pace import Pace
 from handrail.tui.interactive.paint import Theme, paint
 from handrail.tui.text import clip
@@ -79,18 +77,10 @@ class Drawing(Protocol):
     def footer_lines(self, width: int) -> list[str]: ...
 
 
-@lru_cache(maxsize=512)
-def fragments_of(line: str) -> StyleAndTextTuples:
-    """A line with colours, as prompt_toolkit wants it."""
-    return to_formatted_text(ANSI(line))
-
-
-def format_lines(lines: Sequence[str]) -> StyleAndTextTuples:
-    """Lines with colours, as prompt_toolkit wants them."""
-    found: StyleAndTextTuples = []
-    for at, line in enumerate(lines):
-        found += [("", "\n"), *fragments_of(line)] if at else fragments_of(line)
-    return found
+def lines_window(lines: Callable[[], Sequence[str]], cursor: Callable[[], int] | None = None) -> Window:
+    """A part of the layout that shows lines; with `cursor`, the row of its cursor, it can have the keys."""
+    control = LinesControl(lines, cursor)
+    return Window(control, wrap_lines=False, dont_extend_height=True, always_hide_cursor=cursor is None)
 
 
 class TerminalApp:
@@ -115,6 +105,8 @@ class TerminalApp:
         self._arming: asyncio.TimerHandle | None = None
         self._last_key = 0.0
         self._live: list[str] = []
+        self._live_size = (0, 0)
+        self._has_news = False
         self.pasted = PastedTexts()
         self.questions = Questions(time.monotonic, self._questions_changed)
         self.buffer = Buffer(multiline=True, history=history, completer=completer, complete_while_typing=True)
@@ -133,7 +125,8 @@ class TerminalApp:
             height=lambda: Dimension(min=1, max=max(self._output.get_size().rows // 3, 1)),
             get_line_prefix=lambda line, wrapped: "  : " if line == wrapped == 0 else "    ",
         )
-        self._choices_window = self._text_window(self._question_text, focusable=True)
+        self._selected_row = 0
+        self._choices_window = lines_window(self._question_lines, lambda: self._selected_row)
         self._dialog_keys = DialogKeys(self.questions, self._edit, self._questions_changed)
         self.application: Application[None] = Application(
             layout=Layout(self._container(), focused_element=self._input_window),
@@ -150,13 +143,14 @@ class TerminalApp:
             erase_when_done=True,
             enable_page_navigation_bindings=False,
             terminal_size_polling_interval=None,
+            max_render_postpone_time=None,
         )
         self.application.timeoutlen = ESCAPE_WAIT
         self.application.ttimeoutlen = ESCAPE_WAIT / 2
         self.application.key_processor.before_key_press += self._note_key
         self._renderer = install(self.application, output)
         self._renderer.before_frame = self._prepare_frame
-        self.pace = Pace(self.application.invalidate, lambda: drawing.is_busy, lambda: theme().has_colour)
+        self.pace = Pace(self._draw_changes, lambda: drawing.is_busy, lambda: theme().has_colour)
 
     # Layout
 
@@ -166,33 +160,25 @@ class TerminalApp:
         completes = Condition(lambda: self.buffer.complete_state is not None and has_focus(self.buffer)())
         return HSplit(
             [
-                self._text_window(lambda: format_lines(self._live)),
+                lines_window(lambda: self._live),
                 ConditionalContainer(self._choices_window, asks),
                 ConditionalContainer(self._edit_window, edits),
                 self._input_window,
-                ConditionalContainer(self._text_window(self._completion_text), completes),
-                self._text_window(lambda: format_lines(self._drawing.footer_lines(self._output.get_size().columns))),
+                ConditionalContainer(lines_window(self._completion_lines), completes),
+                lines_window(lambda: self._drawing.footer_lines(self._output.get_size().columns)),
             ]
         )
 
-    def _text_window(self, text: Callable[[], StyleAndTextTuples], *, focusable: bool = False) -> Window:
-        control = FormattedTextControl(text, focusable=focusable, show_cursor=focusable)
-        if focusable:
-            control.get_cursor_position = lambda: Point(0, self._selected_row)
-        return Window(control, wrap_lines=False, dont_extend_height=True, always_hide_cursor=not focusable)
-
-    _selected_row = 0
-
-    def _question_text(self) -> StyleAndTextTuples:
+    def _question_lines(self) -> list[str]:
         current = self.questions.current
         if current is None:
             return []
         size = self._output.get_size()
         room = max(size.rows - 4 - (3 if current.editing else 0), 4)
         lines, self._selected_row = question_lines(current, self.questions.count, size.columns, room, self._theme())
-        return format_lines(lines)
+        return lines
 
-    def _completion_text(self) -> StyleAndTextTuples:
+    def _completion_lines(self) -> list[str]:
         state = self.buffer.complete_state
         if state is None:
             return []
@@ -204,7 +190,7 @@ class TerminalApp:
             name = clip(f"{mark} {each.display_text}", max(width // 2, 20))
             about = clip(f"  {each.display_meta_text}", max(width - len(name), 0))
             lines.append(paint(name, theme.selected if mark == ">" else theme.accent) + paint(about, theme.dim))
-        return format_lines(lines)
+        return lines
 
     # Frames
 
@@ -213,10 +199,26 @@ class TerminalApp:
         self._renderer.commit(block)
         self.pace.request_frame()
 
-    def _prepare_frame(self) -> None:
+    def _draw_changes(self) -> Iterator[None]:
+        """Draw what has changed, step by step, and show it with the next frame."""
         size = self._output.get_size()
         self._drawing.settle()
+        yield
+        yield from self._renderer.draw_waiting(size.columns)
         self._live = self._drawing.live_lines(size.columns, max(size.rows // 3, 3))
+        self._live_size, self._has_news = size, True
+        self.application.invalidate()
+
+    def _prepare_frame(self) -> bool:
+        """Whether there is something new to show; the echo of a key does not wait for that."""
+        if self._live_size != self._output.get_size():
+            self._draw_all()
+        has_news, self._has_news = self._has_news, False
+        return has_news
+
+    def _draw_all(self) -> None:
+        for _ in self._draw_changes():
+            pass
 
     # Questions
 
@@ -233,6 +235,7 @@ class TerminalApp:
         else:
             layout.focus(self._choices_window)
         self._arm()
+        self.pace.request_frame()
         self.application.invalidate()
 
     def _arm(self) -> None:
@@ -321,6 +324,7 @@ class TerminalApp:
     async def run(self, pre_run: Callable[[], None]) -> None:
         """Draw until `stop`."""
         await self.application.run_async(pre_run=pre_run, handle_sigint=False)
+        self._draw_all()
         self._renderer.commit_rest()
 
     def stop(self) -> None:

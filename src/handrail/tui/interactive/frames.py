@@ -19,6 +19,8 @@ from prompt_toolkit.layout import Layout
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import Renderer
 
+from handrail.records import record
+
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 RESTORE = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
 """Leaves a terminal as programs expect it, whatever was going on."""
@@ -32,6 +34,15 @@ class ScreenBlock(Protocol):
     def lines(self, width: int) -> list[str]:
         """Its lines, none wider than this, with nothing in them that steers the terminal but colours."""
         ...
+
+
+@record
+class DrawnBlock:
+    """A block, and its lines in so many columns."""
+
+    block: ScreenBlock
+    columns: int
+    rows: list[str]
 
 
 class FrameOutput(Vt100_Output):
@@ -77,21 +88,28 @@ class InlineRenderer(Renderer):
         self._row_widths: list[int] = []
         self._columns = 0
         self._waiting: list[ScreenBlock] = []
+        self._drawn: list[DrawnBlock] = []
         self._kept: deque[ScreenBlock] = deque(maxlen=MAX_KEPT)
-        self.before_frame: Callable[[], None] = lambda: None
-        """Called before each frame; it may commit."""
+        self.before_frame: Callable[[], bool] = lambda: True
+        """Called before each frame; says whether the blocks that are drawn are written with it."""
         super().__init__(app.renderer.style, output, full_screen=False, mouse_support=False)
 
     def commit(self, block: ScreenBlock) -> None:
         """Put a block above the live region with the next frame."""
         self._waiting.append(block)
 
+    def draw_waiting(self, columns: int) -> Iterator[None]:
+        """Draw the blocks that wait, one at each step; a frame writes them."""
+        while self._waiting:
+            block = self._waiting.pop(0)
+            self._drawn.append(DrawnBlock(block, columns, block.lines(columns)))
+            yield
+
     def commit_rest(self) -> None:
         """Write what still waits: there will be no other frame."""
         with self.output.frame():
-            self.before_frame()
-            if self._waiting:
-                self._commit_waiting(self.output.get_size().columns)
+            if self.before_frame() and self._drawn:
+                self._write_drawn(self.output.get_size().columns)
 
     def commit_again(self) -> None:
         """Clear the screen and write the newest blocks anew, as many rows as it has."""
@@ -100,12 +118,13 @@ class InlineRenderer(Renderer):
             self.erase(leave_alternate_screen=False)
             self.output.write_raw(f"\x1b[H\x1b[{size.rows}M")
             rows: list[str] = []
-            for block in reversed([*self._kept, *self._waiting]):
+            self._kept.extend([*(each.block for each in self._drawn), *self._waiting])
+            self._drawn.clear()
+            self._waiting.clear()
+            for block in reversed(self._kept):
                 rows[:0] = block.lines(size.columns)
                 if len(rows) >= size.rows:
                     break
-            self._kept.extend(self._waiting)
-            self._waiting.clear()
             self._write_rows(rows[-size.rows :])
 
     def request_absolute_cursor_position(self) -> None:
@@ -115,9 +134,8 @@ class InlineRenderer(Renderer):
         """Draw the layout, above it what waits to be committed."""
         with self.output.frame():
             size = self.output.get_size()
-            self.before_frame()
-            if self._waiting:
-                self._commit_waiting(size.columns)
+            if self.before_frame() and self._drawn:
+                self._write_drawn(size.columns)
             elif self._columns not in (0, size.columns):
                 self.erase(leave_alternate_screen=False)
             wanted = layout.container.preferred_height(size.columns, size.rows).preferred
@@ -152,12 +170,12 @@ class InlineRenderer(Renderer):
     def _rows_of(self, width: int, columns: int) -> int:
         return max(1, -(-width // columns)) if self._reflows else 1
 
-    def _commit_waiting(self, columns: int) -> None:
+    def _write_drawn(self, columns: int) -> None:
         self.erase(leave_alternate_screen=False)
-        waiting, self._waiting = self._waiting, []
-        for block in waiting:
-            self._kept.append(block)
-            self._write_rows(block.lines(columns))
+        drawn, self._drawn = self._drawn, []
+        for each in drawn:
+            self._kept.append(each.block)
+            self._write_rows(each.rows if each.columns == columns else each.block.lines(columns))
 
     def _write_rows(self, rows: list[str]) -> None:
         if rows:

@@ -36,6 +36,8 @@ STYLES = RichTheme(
     }
 )
 PARSER = MarkdownIt().enable("strikethrough").enable("table")
+BLOCK_PARSER = MarkdownIt().enable("table").disable("inline")
+"""Finds blocks, and leaves what is inside them alone."""
 
 
 class LeftHeading(Heading):
@@ -176,7 +178,7 @@ class OpenAnswer:
 def cuts(source: str) -> Iterator[tuple[int, bool]]:
     """Where a text can be cut: before each top-level block but the first, and before items of a list."""
     starts = _line_starts(source)
-    for line, joins in _block_lines(PARSER.parse(source)):
+    for line, joins in _block_lines(BLOCK_PARSER.parse(source)):
         yield starts[line], joins
 
 

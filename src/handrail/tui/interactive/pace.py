@@ -1,39 +1,59 @@
 """When frames are drawn: soon after something happened, and now and then while something moves by itself."""
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
 FRAMES, TICKS = 15, 8
 """Frames a second while text streams in, and while only a spinner turns."""
+STEP = 0.001
+"""Seconds of drawing after which keys get their turn."""
 
 
 class Pace:
-    """Calls `draw` at most so often, and not at all while nothing happens."""
+    """Draws at most so often, and not at all while nothing happens. `draw` gives the steps of drawing one frame."""
 
-    def __init__(self, draw: Callable[[], None], is_busy: Callable[[], bool], spins: Callable[[], bool]) -> None:
+    def __init__(
+        self, draw: Callable[[], Iterator[None]], is_busy: Callable[[], bool], spins: Callable[[], bool]
+    ) -> None:
         self._draw = draw
         self._is_busy = is_busy
         self._spins = spins
-        self._frame: asyncio.TimerHandle | None = None
+        self._last = 0.0
+        self._is_wanted = False
+        self._steps: Iterator[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._tick: asyncio.TimerHandle | None = None
 
     def request_frame(self) -> None:
-        """Draw soon; many requests make one frame."""
-        if self._frame is None:
-            self._frame = asyncio.get_running_loop().call_later(1 / FRAMES, self._draw_frame)
+        """Draw as soon as the frame before is old enough; many requests make one frame."""
+        if self._steps is not None:
+            self._is_wanted = True
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(self._last + 1 / FRAMES, loop.time()), self._begin_frame)
 
-    def _draw_frame(self) -> None:
-        self._frame = None
-        self._draw()
+    def _begin_frame(self) -> None:
+        self._timer = None
+        self._last = asyncio.get_running_loop().time()
+        self._steps = self._draw()
         self._go_on()
 
     def _go_on(self) -> None:
+        assert self._steps is not None
+        until = time.perf_counter() + STEP
+        for _ in self._steps:
+            if time.perf_counter() > until:
+                asyncio.get_running_loop().call_soon(self._go_on)
+                return
+        self._steps = None
+        if self._is_wanted:
+            self._is_wanted = False
+            self.request_frame()
         if self._tick is None and self._is_busy():
             seconds = 1 / TICKS if self._spins() else 1.0
-            self._tick = asyncio.get_running_loop().call_later(seconds, self._draw_tick)
+            self._tick = asyncio.get_running_loop().call_later(seconds, self._on_tick)
 
-    def _draw_tick(self) -> None:
+    def _on_tick(self) -> None:
         self._tick = None
-        if self._frame is None:
-            self._draw()
-        self._go_on()
+        self.request_frame()

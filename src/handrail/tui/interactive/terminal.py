@@ -146,7 +146,7 @@ class Terminal:
     def on_event(self, event: "events.LoopEvent") -> None:
         """Draw an event."""
         self.view.on_event(event)
-        if isinstance(event, events.MessageComplete | events.RunEnded):
+        if isinstance(event, views.FOOTER_EVENTS):
             self.refresh()
         self.app.pace.request_frame()
 

@@ -47,6 +47,8 @@ else:
 SPINNER = "|/-\\"
 MAX_CALL_LINES = 8
 """How many lines running calls and agents get."""
+FOOTER_EVENTS = (MessageComplete, RunEnded)
+"""After these, the footer tells something else."""
 BAR = 10
 """Columns of a bar that shows how far a call is."""
 
