@@ -30,7 +30,16 @@ import pytest
 
 import handrail
 
-LATER = {"__main__", "testing.plugin", "cli.view_server", "serve.server", "web.app"}
+LATER = {
+    "__main__",
+    "testing.plugin",
+    "cli.serve_http",
+    "cli.view_server",
+    "remote.app",
+    "serve.requests",
+    "serve.server",
+    "web.app",
+}
 """What a fork imports itself: what it starts with, and what imports anyio, which pytest wants to import first."""
 
 

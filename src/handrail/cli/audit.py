@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from handrail.cli.audit_log import (
@@ -36,6 +36,7 @@ GROUPS: dict[str, Callable[[AuditedCall], str]] = {
     "rule": lambda call: call.rule or f"no rule ({call.by})",
     "tool": lambda call: call.tool,
     "session": lambda call: call.session,
+    "origin": lambda call: origin_text(call.line.get("origin") or {}) or "this machine",
     "day": lambda call: time_text(call.at)[:10],
 }
 
@@ -67,6 +68,7 @@ def fits_filters(call: AuditedCall, chosen: argparse.Namespace) -> bool:
         and is_session(call, chosen.session)
         and (not chosen.only or not call.kinds.isdisjoint(chosen.only))
         and chosen.rule in call.rule
+        and (not chosen.client or (call.line.get("origin") or {}).get("client") == chosen.client)
     )
 
 
@@ -111,7 +113,8 @@ def what(call: AuditedCall) -> str:
     """The call and the reason, in one line."""
     subject = " ".join(call.subject.split())
     shown = f"{call.tool}({subject[:MAX_SHOWN]}{'...' if len(subject) > MAX_SHOWN else ''})"
-    return f"{shown}  {call.rule or call.reason}"
+    client = (call.line.get("origin") or {}).get("client", "")
+    return f"{shown}  {call.rule or call.reason}{f'  [for {client}]' if client else ''}"
 
 
 def summary(calls: Sequence[AuditedCall]) -> str:
@@ -186,6 +189,11 @@ def _leads(place: Any) -> str:
     return f" -> {place['real']}" if place["real"] and place["real"] != place["path"] else ""
 
 
+def origin_text(origin: Mapping[str, str]) -> str:
+    """Who started the run from afar, and how; empty for a run of this machine."""
+    return ", ".join(f"{name} {value}" for name, value in origin.items())
+
+
 def facts(call: AuditedCall) -> Iterator[tuple[str, str]]:
     line = call.line
     yield "call", f"{call.tool} {json.dumps(call.input, ensure_ascii=False)}"
@@ -194,6 +202,7 @@ def facts(call: AuditedCall) -> Iterator[tuple[str, str]]:
     yield "where", f"{line.get('cwd', '')}, mode {line.get('mode', '')}"
     agent = " > ".join(line.get("agent_path") or ()) or line.get("agent")
     yield "session", call.session + (f", agent {agent}" if agent not in ("", "main", None) else "")
+    yield "started by", origin_text(call.line.get("origin") or {})
     yield "answered by", call.by if call.asked and call.by != NO_ANSWERER else ""
     waited = line.get("micros", (0, 0))[1]
     yield "answered after", f"{waited / 1e6:.1f} s" if call.asked and call.by != NO_ANSWERER else ""

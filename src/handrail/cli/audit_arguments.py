@@ -17,9 +17,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--session", metavar="ID", default="", help="only calls of this session, or of those that begin so"
     )
     parser.add_argument("--rule", metavar="TEXT", default="", help="only calls decided by a rule that holds this text")
+    parser.add_argument(
+        "--client", metavar="NAME", default="", help="only calls of runs that this client of handrail serve started"
+    )
     for kind, text in KINDS.items():
         parser.add_argument(f"--{kind}", dest="only", action="append_const", const=kind, help=f"only calls {text}")
-    parser.add_argument("--by", choices=("rule", "tool", "session", "day"), help="count instead of listing")
+    parser.add_argument("--by", choices=("rule", "tool", "session", "origin", "day"), help="count instead of listing")
     parser.add_argument(
         "--limit", type=whole, metavar="N", help="list so many, the newest (default: 50; all with --json)"
     )

@@ -80,6 +80,7 @@ class AuditedCall:
             "cwd": self.line.get("cwd", ""),
             "mode": self.line.get("mode", ""),
             "agent": self.line.get("agent", ""),
+            **({"origin": origin} if (origin := self.line.get("origin")) else {}),
         }
 
 

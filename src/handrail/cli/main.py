@@ -14,6 +14,7 @@ from handrail.cli import (
     audit_arguments,
     mcp_arguments,
     schedule_arguments,
+    serve_arguments,
     sessions_arguments,
     stats_arguments,
     view_arguments,
@@ -236,6 +237,11 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
         "list, add, remove and start prompts that come by the clock",
         schedule_arguments.arguments,
         "handrail.cli.schedule",
+    ),
+    "serve": (
+        "start governed runs for other machines and programs",
+        serve_arguments.arguments,
+        "handrail.cli.serve",
     ),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",

@@ -28,6 +28,7 @@ from handrail.headless.pipe import watch_reader
 from handrail.headless.piped_text import PipedText
 from handrail.headless.printer import JsonPrinter, Printer, print_news, printer_for
 from handrail.headless.task_watch import TaskWatch
+from handrail.headless.turns import all_turns
 from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RunEnded
@@ -171,7 +172,7 @@ def _events(
     session: Session, message: UserMessage, printers: Sequence[Printer], code: Callable[[], int | None]
 ) -> AsyncGenerator[LoopEvent, None]:
     """The events of all turns; a printer of lines gets those of background tasks too."""
-    events = _all_turns(session, message, code)
+    events = all_turns(session, message, lambda: code() is not None)
     lines = next((printer for printer in printers if isinstance(printer, JsonPrinter)), None)
     return events if lines is None else TaskWatch(session, lines.tell).follow(events)
 
@@ -180,22 +181,6 @@ def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> 
     if stopped is not None:
         return stopped
     return FAILED if ended is None or ended.is_error else DENIED if denied else 0
-
-
-async def _all_turns(
-    session: Session, message: UserMessage, code: Callable[[], int | None]
-) -> AsyncGenerator[LoopEvent, None]:
-    """The events of the prompt, and of a turn for each sub-agent that ends in the background; a signal ends it all."""
-    upcoming: UserMessage | None = message
-    while upcoming is not None:
-        async with aclosing(session.drive(upcoming, literal=upcoming is not message)) as events:
-            async for event in events:
-                if code() is not None and not isinstance(event, RunEnded):
-                    session.conversation.interrupt()  # the signal may have come before there was a run
-                yield event
-        upcoming = await session.next_notification(only_agents=True)
-        if code() is not None:
-            return
 
 
 def is_last_turn(session: Session) -> bool:

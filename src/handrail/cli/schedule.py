@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.schedule_run import Start, start_due, start_one
+from handrail.cli.schedule_run import Start, start_all_due, start_one
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import ScheduleError
 from handrail.schedules import clock
@@ -92,7 +92,7 @@ def _run(store: ScheduleStore, chosen: argparse.Namespace) -> int:
     start = Start(print_json_line if chosen.json else print_line, local_zone(os.environ))
     if chosen.id:
         return asyncio.run(start_one(_find(store.read(), chosen.id), start))
-    return asyncio.run(start_due(store, start, stays=not chosen.once))
+    return asyncio.run(start_all_due(store, start, stays=not chosen.once))
 
 
 def print_line(event: dict[str, Any]) -> None:

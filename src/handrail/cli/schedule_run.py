@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,13 +12,12 @@ from handrail.cli.signals import on_signals
 from handrail.processes.run import run as run_program
 from handrail.records import record
 from handrail.schedules import clock
-from handrail.schedules.entries import DuePrompt, ScheduledPrompt, Settled, due_text, local_time, missed_text, settle
-from handrail.schedules.store import Entries, ScheduleStore
+from handrail.schedules.entries import DuePrompt, ScheduledPrompt, due_text, local_time, missed_text
+from handrail.schedules.starting import DueStarter, start_due
+from handrail.schedules.store import ScheduleStore
 
 FAILED = 1
-LOOK_SECONDS = 5.0
 MAX_OUTPUT = 10_000_000
-MAX_AT_ONCE = 4
 COMMAND = (sys.executable, "-m", "handrail", "-p", "--output-format", "json")
 
 
@@ -51,50 +49,19 @@ async def start_one(entry: ScheduledPrompt, start: Start) -> int:
     return ended if (stopped := code()) is None else stopped
 
 
-async def start_due(store: ScheduleStore, start: Start, *, stays: bool) -> int:
-    """
-    Start what is due; 1 if a run failed.
+async def start_all_due(store: ScheduleStore, start: Start, *, stays: bool) -> int:
+    """Start what is due, and if it `stays`, go on until a signal; 1 if a run failed."""
 
-    If it `stays`, it goes on until a signal, and what was due before it began is told, not started. Else some other
-    clock calls it, and all that is due is started.
-    """
-    opened = clock.now() if stays else 0.0
+    async def begin(due: DuePrompt) -> bool:
+        return await _start(due, start) == 0
+
+    def tell_missed(missed: DuePrompt) -> None:
+        start.report("missed", missed.entry, missed_text(missed, start.zone))
+
     stop = asyncio.Event()
     code = on_signals(stop.set)
-    running: dict[str, asyncio.Task[int]] = {}
-    room, failed = asyncio.Semaphore(MAX_AT_ONCE), False
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        while not stop.is_set():
-            settled = await store.change(partial(_take, busy=frozenset(running), opened=opened, zone=start.zone))
-            for missed in settled.missed:
-                start.report("missed", missed.entry, missed_text(missed, start.zone))
-            for due in settled.due:
-                running[due.entry.id] = asyncio.create_task(_start_in(room, due, start))
-            if not stays and not running:
-                break
-            wait = LOOK_SECONDS if stays else None
-            await asyncio.wait((stopping, *running.values()), timeout=wait, return_when=asyncio.FIRST_COMPLETED)
-            ended = {each: task for each, task in running.items() if task.done()}
-            failed = failed or any(task.result() != 0 for task in ended.values())
-            running = {each: task for each, task in running.items() if each not in ended}
-    finally:
-        for task in (stopping, *running.values()):
-            task.cancel()
-        await asyncio.gather(stopping, *running.values(), return_exceptions=True)
-    return (FAILED if failed else 0) if (stopped := code()) is None else stopped
-
-
-def _take(before: Entries, *, busy: frozenset[str], opened: float, zone: ZoneInfo) -> tuple[Entries, Settled]:
-    """Take what is due, except for those whose last run still goes on."""
-    left = tuple(each for each in before if each.id in busy)
-    settled = settle((each for each in before if each.id not in busy), clock.now(), opened, zone)
-    return (*left, *settled.remaining), settled
-
-
-async def _start_in(room: asyncio.Semaphore, due: DuePrompt, start: Start) -> int:
-    async with room:
-        return await _start(due, start)
+    is_well = await start_due(store, DueStarter(begin, tell_missed, start.zone), stop, stays=stays)
+    return (0 if is_well else FAILED) if (stopped := code()) is None else stopped
 
 
 async def _start(due: DuePrompt, start: Start) -> int:

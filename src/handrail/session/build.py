@@ -225,6 +225,7 @@ def _open_gate(
         readable=(results.folder, services.state, *filter(None, (hooks.environment.folder,))),
         plan_file=services.plan_file,
         session_id=base.session_id,
+        origin=base.spec.origin,
         keep_audit=base.spec.keep_files,
         with_live=partial(live_questions.LiveHandler, live) if live else None,
     )

@@ -1,6 +1,6 @@
 """The gate of a session: the policy of its settings, who is asked, and the audit log. Loaded with the first call."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from os.path import realpath
 from pathlib import Path
 
@@ -30,6 +30,7 @@ def open_gate(
     readable: Iterable[Path] = (),
     plan_file: Path | None = None,
     session_id: str = "",
+    origin: Mapping[str, str] | None = None,
     keep_audit: bool = True,
     with_live: Callable[[Handler | None], Handler] | None = None,
 ) -> PolicyGate:
@@ -54,7 +55,9 @@ def open_gate(
         conditions=conditions_left_to_tools,
         agent_patience=agent_settings(loaded.settings).question_seconds,
         question_patience=WAITS.get(loaded.settings.get("askUserQuestionTimeout")),
-        audit=Audit(state_folder(loaded.env) / "audit", redactor, session=session_id) if keep_audit else None,
+        audit=Audit(state_folder(loaded.env) / "audit", redactor, session=session_id, origin=origin)
+        if keep_audit
+        else None,
         # where flags can allow nothing, no refusal names one
         finds_remedies=settings.flags.flags_widen and not loaded.managed_rules_only and not loaded.settings.doubtful,
     )

@@ -93,6 +93,8 @@ class SessionSpec:
     lead: "AgentDefinition | None" = None
     """That definition, once it is found."""
     identity: AgentIdentity = AgentIdentity()
+    origin: Mapping[str, str] = field(default_factory=dict)
+    """Who started it from another place, and how; it stands with each decision in the audit log."""
     worktree: str | None = None
     """The name of the git worktree to work in; empty = one is made up, None = it works in its folder."""
     slash_commands: bool = True

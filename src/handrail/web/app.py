@@ -11,7 +11,6 @@ The requests of the page. Who may send them is decided before (`serve.guard`).
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -23,9 +22,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from handrail.errors import HandrailError, SessionError
+from handrail.errors import HandrailError, HttpRefusalError, SessionError
 from handrail.records import record
 from handrail.serve.guard import IDENTITY, token_digest
+from handrail.serve.requests import read_object
 from handrail.web.assets import INDEX, assets
 from handrail.web.feed import Feeds
 from handrail.web.library import SessionLibrary
@@ -40,7 +40,6 @@ SECURITY = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-MAX_BODY = 1_000_000
 KEEP_ALIVE = 15.0
 LIST_SECONDS = 2.0
 PAGE = 500
@@ -112,7 +111,7 @@ def _reply(value: Any, status: int = 200) -> Response:
 
 
 async def _problem(_request: Request, error: Exception) -> Response:
-    status = 404 if isinstance(error, SessionError) else 409
+    status = error.status if isinstance(error, HttpRefusalError) else 404 if isinstance(error, SessionError) else 409
     return Response(f"{error}\n", status, SECURITY, "text/plain")
 
 
@@ -128,26 +127,8 @@ async def _asset(request: Request) -> Response:
     return Response(found[0], 200, SECURITY, found[1])
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    """The JSON object of a request. Forms of other pages cannot send this type."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "Send a JSON object with the content type application/json.")
-    data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_BODY:
-            raise HTTPException(413, f"Send at most {MAX_BODY:,} bytes.")
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise HTTPException(400, "Send a JSON object.")
-    return value
-
-
 async def _enter(page: PageParts, request: Request) -> Response:
-    token = (await _body(request)).get("token")
+    token = (await read_object(request)).get("token")
     if not isinstance(token, str) or token_digest(token) not in page.tokens:
         raise HTTPException(401, "This is not the token of this page.")
     answer = _reply({"person": page.tokens[token_digest(token)]})
@@ -196,7 +177,7 @@ async def _raw(page: PageParts, request: Request) -> Response:
 
 
 async def _undo(page: PageParts, request: Request) -> Response:
-    wanted = await _body(request)
+    wanted = await read_object(request)
     number = wanted.get("number")
     if not isinstance(number, int) or number < 1:
         raise HTTPException(400, "number says before which change to go back.")
@@ -211,7 +192,7 @@ async def _undo(page: PageParts, request: Request) -> Response:
 async def _answer(page: PageParts, request: Request) -> Response:
     if page.live is None:
         raise HTTPException(409, "This page does not answer questions. Start it with: handrail view --live")
-    problem = await page.live.answer(request.scope[IDENTITY], await _body(request))
+    problem = await page.live.answer(request.scope[IDENTITY], await read_object(request))
     if problem:
         raise HTTPException(409, problem)
     return _reply({"answered": True})

@@ -66,7 +66,7 @@ class AuditEntry:
 
 
 class Audit:
-    """Writes entries to a file of its own, created with the first entry."""
+    """Writes entries to a file of its own, created with the first entry. `origin`: who started the run from afar."""
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class Audit:
         redactor: Redactor,
         *,
         session: str = "",
+        origin: Mapping[str, str] | None = None,
         max_file: int = MAX_FILE,
         max_folder: int = MAX_FOLDER,
         now: Callable[[], float] = time.time,
@@ -82,6 +83,7 @@ class Audit:
         self.file = folder / f"{name}.jsonl"
         self._redactor = redactor
         self._session = session or name
+        self._origin = {"origin": dict(origin)} if origin else {}
         self._max_file, self._max_folder = max_file, max_folder
         self._now = now
         self._known_clean = lru_cache(maxsize=2048)(lambda text: not redactor.spans(text))
@@ -148,6 +150,7 @@ class Audit:
             "v": FORMAT,
             "at": self._now(),
             "session": self._session,
+            **self._origin,
             "agent": entry.request.ctx.agent.id,
             "call": case.use.id,
             "tool": case.use.name,

@@ -1,0 +1,49 @@
+"""The server of `handrail serve`. Needs the extra `serve`."""
+
+import asyncio
+import os
+import socket
+import time
+from pathlib import Path
+from typing import cast
+
+from handrail.cli.run import plain_log
+from handrail.cli.signals import on_signals
+from handrail.conversation.plain import plain, plain_json
+from handrail.remote.app import make_app
+from handrail.remote.config import ServeConfig
+from handrail.remote.service import open_service
+from handrail.serve.guard import App, Door
+from handrail.serve.listen import BindAddress, address_of
+from handrail.serve.server import serve
+
+
+async def serve_runs(
+    config: ServeConfig, endpoint: BindAddress, listener: socket.socket, state: Path, *, as_json: bool
+) -> int:
+    """Start runs for clients until a signal comes; the exit code is 0, because that is how it is meant to end."""
+
+    def tell(text: str) -> None:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        print(
+            plain_json({"type": "log", "time": moment, "text": text}) if as_json else plain(f"{moment} {text}"),
+            flush=True,
+        )
+
+    plain_log()
+    address = address_of(endpoint, listener)
+    names = [name.lower() for name in config.listen.names]
+    door = Door(
+        address.hosts | frozenset(names) | frozenset(f"{name}:443" for name in names),
+        address.origins | frozenset(f"https://{name}" for name in names),
+        config.tokens,
+    )
+    stop = asyncio.Event()
+    on_signals(stop.set)
+    async with (
+        open_service(config, state, os.environ, tell) as service,
+        serve(cast("App", make_app(service)), door, endpoint, listener),
+    ):
+        await stop.wait()
+        await service.runs.aclose()  # first, so that the readers of their lines see the end
+    return 0

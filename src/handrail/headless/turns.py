@@ -1,0 +1,24 @@
+"""Drives a session with one prompt: to its end, and to that of the sub-agents that it leaves in the background."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from handrail.conversation.messages import UserMessage
+from handrail.loop.events import LoopEvent, RunEnded
+from handrail.session.session import Session
+
+
+async def all_turns(
+    session: Session, message: UserMessage, is_stopped: Callable[[], bool]
+) -> AsyncGenerator[LoopEvent, None]:
+    """The events of the prompt, and of a turn for each sub-agent that ends in the background; `is_stopped` ends it."""
+    upcoming: UserMessage | None = message
+    while upcoming is not None:
+        async with aclosing(session.drive(upcoming, literal=upcoming is not message)) as events:
+            async for event in events:
+                if is_stopped() and not isinstance(event, RunEnded):
+                    session.conversation.interrupt()  # it may have been stopped before there was a run
+                yield event
+        upcoming = await session.next_notification(only_agents=True)
+        if is_stopped():
+            return
