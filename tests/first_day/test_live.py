@@ -71,6 +71,23 @@ async def test_the_answer_streams_and_each_call_has_a_line_that_fits(project: Pa
     assert "\x07" not in terminal.raw
 
 
+@pytest.mark.proves("O1")
+async def test_a_long_call_is_named_while_the_model_still_writes_it(project: Path) -> None:
+    write = ToolUse("t1", "Write", {"file_path": "notes.txt", "content": "word " * 500})
+    held = asyncio.Event()
+    async with (
+        ModelServer([Reply((write,), piece=100, gates={15: held}), HELLO], strict=True) as server,
+        OnTerminal(
+            project, variables(server, project), "-p", "Write it.", "--permission-mode", "acceptEdits", columns=100
+        ) as terminal,
+    ):
+        await terminal.until("> the model is writing Write notes.txt, 1.")
+        held.set()
+        assert await terminal.code() == 0
+
+    assert "writing" not in terminal.shown
+
+
 async def test_a_question_is_answered_by_what_is_typed_after_it(project: Path) -> None:
     held = asyncio.Event()
     again = ToolUse("t2", "Bash", {"command": "./check --fast"})

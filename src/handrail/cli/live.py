@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from typing import TextIO, cast
 
@@ -12,6 +12,8 @@ from handrail.cli.display import Display
 from handrail.cli.permission_flags import warn
 from handrail.records import record
 from handrail.tools.call_report import call_report
+from handrail.tools.drafts import draft_card
+from handrail.tools.pool import Pool
 from handrail.tui.question import Dialog, Keyboard
 from handrail.tui.run_view import RunView
 from handrail.tui.screen import Screen
@@ -24,6 +26,11 @@ class TerminalRun:
     display: Display
     view: RunView | None = None
     handler: TerminalHandler | None = None
+
+    def show_drafts(self, pool: Callable[[], Pool]) -> None:
+        """Draw calls while the model writes them, now that their tools are known."""
+        if self.view is not None:
+            self.view.draw_draft = lambda name, arrived: draft_card(pool(), name, arrived)
 
 
 @contextmanager

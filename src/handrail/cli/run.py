@@ -135,6 +135,8 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
     between = bool(chosen.ask_at or chosen.answer_at)
     handler = questions.handler_for(chosen, handler) if between else handler
     session = open_session(session_spec(chosen), host=SessionHost(on_warning=warn, handler=handler))
+    if terminal is not None:
+        terminal.show_drafts(lambda: session.conversation.tools)
     out = PipedText.of(sys.stdout)
     printers = printers_for(chosen, session, out, terminal)
     code = on_signals(lambda: _stop(session, out))

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import (
     BlockEnd,
-    BlockKind,
     BlockStart,
     Delta,
     MessageEnd,
@@ -20,11 +19,11 @@ from handrail.tools.cards import Tone
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import Outcome
+from handrail.tui.call_draft import CallDraft, DrawDraft
 from handrail.tui.call_lines import TONES, duration, finished_lines, label, running_line
 from handrail.tui.screen import Screen
-from handrail.tui.text import wrap
+from handrail.tui.text import clip, wrap
 
-STAGES: dict[BlockKind, str] = {"thinking": "the model thinks", "tool_use": "the model writes a call"}
 FIRST_STATUS, NEXT_STATUS = 0.3, 1.0
 """Seconds until something slow gets a status line, and between its updates."""
 
@@ -51,6 +50,9 @@ class RunView:
         self._timer: asyncio.TimerHandle | None = None
         self._calls: dict[str, ShownCall] = {}
         self._waiting: tuple[str, float] | None = None
+        self.draw_draft: DrawDraft | None = None
+        """Draws calls that the model is still writing, once the tools are known."""
+        self._drafts: dict[int, CallDraft] = {}
         self._text_slots: dict[int, bool] = {}
         """The blocks of text that are open, each with whether anything of it was shown."""
         self._pending_return = ""
@@ -67,8 +69,10 @@ class RunView:
             case RequestSent():
                 self._wait_for("waiting for the model")
                 self._text_slots.clear()
+                self._drafts.clear()
             case MessageEnd() | MessageComplete() | StreamFailure() | StreamRetry() | AnswerDiscarded():
                 self._end_text()
+                self._drafts.clear()
                 self._wait_for("")
             case Summarising(on):
                 self._wait_for("shortening the conversation" if on else "")
@@ -91,13 +95,20 @@ class RunView:
 
     def _on_block(self, event: BlockStart | Delta | BlockEnd) -> None:
         match event:
+            case BlockStart(slot=slot, kind="tool_use", name=name):
+                self._drafts[slot] = CallDraft(name, self.draw_draft)
+                self._wait_for("writing a call")
             case BlockStart(slot=slot, kind=kind):
-                self._wait_for(STAGES.get(kind, ""))
+                self._wait_for("the model thinks" if kind == "thinking" else "")
                 if kind == "text":
                     self._text_slots[slot] = False
             case Delta(slot, text) if slot in self._text_slots:
                 self._text_slots[slot] = True
                 self._write_answer(text)
+            case Delta(slot, text) if slot in self._drafts:
+                self._drafts[slot].add(text)
+            case BlockEnd(slot, ToolUse()):
+                self._drafts.pop(slot, None)
             case BlockEnd(slot, Text(text)):
                 if not self._text_slots.pop(slot, False):
                     self._write_answer(text)
@@ -192,7 +203,9 @@ class RunView:
             return running_line(f"> {first.label}", seconds, first.progress, len(running) - 1, self._screen.width)
         if self._waiting is not None:
             what, since = self._waiting
-            return f"> {what}, {duration(now - since)}"
+            for draft in self._drafts.values():
+                what = f"the model is {draft.line()}"
+            return f"> {clip(plain(what), self._screen.width // 2)}, {duration(now - since)}"
         return ""
 
 

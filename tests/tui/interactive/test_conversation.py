@@ -353,3 +353,21 @@ async def test_the_models_questions_are_answered_by_choice_and_in_own_words(proj
     told = server.requests[1].raw.decode()
     assert r"Which colour?\n  blue" in told
     assert r"Which walls?\n  blue, the north one" in told
+
+
+@pytest.mark.proves("O1")
+async def test_a_call_is_shown_while_the_model_still_writes_it(project: Path) -> None:
+    text = "\x1b[31m" + "word " * 500
+    write = ToolUse("t1", "Write", {"file_path": "notes/long.txt", "content": text})
+    held = asyncio.Event()
+    async with (
+        ModelServer([Reply((write,), piece=100, gates={15: held}), said("Written.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Write it.", "--permission-mode", "acceptEdits") as terminal,
+    ):
+        await terminal.until("writing Write notes/long.txt, 1.")
+        assert not (project / "notes").exists()
+        held.set()
+        await terminal.until("Written.")
+        await leave(terminal)
+
+    assert (project / "notes" / "long.txt").read_text() == text

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from handrail.loop import events
     from handrail.session import server_mentions, server_prompts
     from handrail.session.session import Session
-    from handrail.tools.cards import Tone
+    from handrail.tools import drafts
+    from handrail.tools.cards import Card, Tone
     from handrail.tools.delegation import AgentNews
     from handrail.tui.interactive import footer, history_blocks, pager
     from handrail.tui.interactive import view as views
     from handrail.tui.interactive.chat import Chat
 else:  # what the first frame does not need is loaded behind it
+    drafts = lazy("handrail.tools.drafts")
     events = lazy("handrail.loop.events")
     footer = lazy("handrail.tui.interactive.footer")
     history_blocks = lazy("handrail.tui.interactive.history_blocks")
@@ -134,7 +136,12 @@ class Terminal:
     @cached_property
     def view(self) -> "views.ConversationView":
         """The conversation as it happens."""
-        return views.ConversationView(self._commit, asyncio.get_running_loop().time, lambda: self.theme)
+        return views.ConversationView(
+            self._commit,
+            asyncio.get_running_loop().time,
+            lambda: self.theme,
+            lambda name, arrived: _draft_card(self.chat, name, arrived),
+        )
 
     @property
     def _is_drawing(self) -> bool:
@@ -280,3 +287,8 @@ async def _no_files() -> Sequence[str]:
 def folder_title(folder: str = "") -> str:
     """The title of the window."""
     return f"handrail - {Path(folder or os.getcwd()).name}"  # noqa: PTH109  # costs less
+
+
+def _draft_card(chat: "Chat | None", name: str, arrived: str) -> "Card":
+    assert chat is not None  # a model writes calls in a chat only
+    return drafts.draft_card(chat.session.conversation.tools, name, arrived)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from handrail.conversation.blocks import Text, Thinking
+from handrail.conversation.blocks import Text, Thinking, ToolUse
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, StreamRetry
 from handrail.lazy import lazy
@@ -32,6 +32,7 @@ from handrail.tools.cards import Tone
 from handrail.tools.delegation import AgentNews, AgentReport
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted, group_card
 from handrail.tools.outcome import Status
+from handrail.tui.call_draft import CallDraft, DrawDraft
 from handrail.tui.call_lines import duration, label
 from handrail.tui.interactive.agent_tree import AgentTree
 from handrail.tui.interactive.blocks import AnswerBlock, CallBlock, GroupBlock, NoteBlock, PromptBlock
@@ -70,17 +71,24 @@ class ConversationView:
     """Turns events into blocks, which it hands to `commit`, and into the lines of the moment."""
 
     def __init__(
-        self, commit: Callable[[ScreenBlock], None], clock: Callable[[], float], theme: Callable[[], Theme]
+        self,
+        commit: Callable[[ScreenBlock], None],
+        clock: Callable[[], float],
+        theme: Callable[[], Theme],
+        draw_draft: DrawDraft | None = None,
     ) -> None:
         self._commit = commit
         self._clock = clock
         self._theme = theme
+        self._draw_draft = draw_draft
         self.agents = AgentTree()
         """The sub-agents at work."""
         self._calls: dict[str, LiveCall] = {}
         self._held: list[tuple[LiveCall, CallFinished]] = []
         self._answer: markdown.OpenAnswer | None = None
         self._slots: dict[int, bool] = {}
+        self._drafts: dict[int, CallDraft] = {}
+        """The calls that the model is still writing, by their slots."""
         self._waiting: tuple[str, float] | None = None
         self._thought_since: float | None = None
         self._shown = ""
@@ -132,10 +140,10 @@ class ConversationView:
                 self._shown = ""
             case RequestSent():
                 self._slots.clear()
+                self._drafts.clear()
                 self._wait_for("waiting for the model")
             case MessageComplete() | AnswerDiscarded():
-                self._end_answer()
-                self._wait_for("")
+                self._end_message()
             case RunEnded():
                 self._end(event)
             case _:
@@ -144,7 +152,7 @@ class ConversationView:
     def _on_note(self, event: LoopEvent) -> None:
         match event:
             case StreamRetry(failure=failure, attempt=attempt):
-                self._end_answer()
+                self._end_message()
                 self.say(f"{failure.message} Asking again ({attempt}).", "warning")
             case Summarising(on):
                 self._wait_for("shortening the conversation" if on else "")
@@ -163,11 +171,16 @@ class ConversationView:
             if self._answer is None:
                 self._answer = markdown.OpenAnswer()
             self._answer.add(text)
+        elif draft := self._drafts.get(slot):
+            draft.add(text)
 
     def _on_block(self, event: BlockStart | BlockEnd | BlockComplete) -> None:
         match event:
+            case BlockStart(slot=slot, kind="tool_use", name=name):
+                self._drafts[slot] = CallDraft(name, self._draw_draft)
+                self._wait_for("writing a call")
             case BlockStart(slot=slot, kind=kind):
-                self._wait_for({"thinking": "thinking", "tool_use": "writing a call"}.get(kind, ""))
+                self._wait_for("thinking" if kind == "thinking" else "")
                 if kind == "text":
                     self._slots[slot] = False
                 self._thought_since = self._clock() if kind == "thinking" else self._thought_since
@@ -175,6 +188,8 @@ class ConversationView:
                 if not self._slots.pop(slot, False):
                     self._add_whole(text)
                 self._end_answer()
+            case BlockEnd(slot, ToolUse()):
+                self._drafts.pop(slot, None)
             case BlockEnd(block=Thinking()):
                 seconds = self._clock() - (self._thought_since or self._clock())
                 self.say(f"thought for {duration(seconds)} (Ctrl+O shows it)", dim=True)
@@ -187,6 +202,11 @@ class ConversationView:
     def _add_whole(self, text: str) -> None:
         self._answer = self._answer or markdown.OpenAnswer()
         self._answer.add(text)
+
+    def _end_message(self) -> None:
+        self._end_answer()
+        self._drafts.clear()
+        self._wait_for("")
 
     def _end_answer(self) -> None:
         answer, self._answer = self._answer, None
@@ -201,11 +221,10 @@ class ConversationView:
             self._commit(AnswerBlock(piece.source, self._theme(), piece.joins))
 
     def _end(self, event: RunEnded) -> None:
-        self._end_answer()
+        self._end_message()
         self._flush()
         self._calls.clear()
         self.agents.end_calls()
-        self._wait_for("")
         if event.why in (Why.ABORTED_STREAMING, Why.ABORTED_TOOLS):
             self.say("interrupted", "warning")
         elif event.is_error:
@@ -228,7 +247,8 @@ class ConversationView:
     def _on_call(self, event: CallQueued | CallStarted | CallProgress | CallFinished) -> None:
         match event:
             case CallQueued(use):
-                self._wait_for("")
+                if not self._drafts:
+                    self._wait_for("")
                 self._calls[use.id] = LiveCall(event, label(event.card))
             case CallStarted(use, at, interruptible=interruptible) if call := self._calls.get(use.id):
                 call.started, call.interruptible = at, interruptible
@@ -308,6 +328,8 @@ class ConversationView:
             lines = [*lines[: MAX_CALL_LINES - 1], f"  (+{len(lines) - MAX_CALL_LINES + 1} more{hint})"]
         if self._waiting is not None:
             what, since = self._waiting
+            for draft in self._drafts.values():
+                what = clip(draft.line(), 60)
             lines.append(f"{mark} {what}, {duration(now - since)} (Esc interrupts)")
         return [paint(clip(plain(line), width), theme.dim) for line in lines]
 
