@@ -1,6 +1,8 @@
-"""Late imports: paid for at the first use, and as typed as a plain import."""
+"""Late imports and patterns: paid for at the first use, and as typed as plain ones."""
 
 import ast
+import copy
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, assert_type
 
 import pytest
 
-from handrail.lazy import lazy
+from handrail.lazy import lazy, lazy_pattern
 
 if TYPE_CHECKING:
     import colorsys
@@ -66,3 +68,38 @@ def test_the_type_checker_sees_the_real_types_and_finds_wrong_names() -> None:
     assert_type(colorsys.rgb_to_hsv(0, 0, 0), tuple[float, float, float])
     with pytest.raises(AttributeError, match="rgb_to_hvs"):
         _ = colorsys.rgb_to_hvs  # type: ignore[attr-defined]  # mypy complains if it finds no error here
+
+
+def test_a_lazy_pattern_does_what_the_compiled_one_does() -> None:
+    late, plain = lazy_pattern(r"(?P<word>[a-z]+)-", re.IGNORECASE), re.compile(r"(?P<word>[a-z]+)-", re.IGNORECASE)
+
+    assert copy.copy(late).pattern == plain.pattern
+    assert_type(late, re.Pattern[str])
+    for text in ("AB-c", "", "1", "a-b-c"):
+        assert late.findall(text) == plain.findall(text)
+        assert late.sub(r"<\g<word>>", text) == plain.sub(r"<\g<word>>", text)
+        assert late.split(text) == plain.split(text)
+        assert (late.match(text) is None, late.search(text) is None) == (
+            plain.match(text) is None,
+            plain.search(text) is None,
+        )
+    assert (late.flags, late.groups, dict(late.groupindex)) == (plain.flags, plain.groups, dict(plain.groupindex))
+
+
+def test_a_lazy_pattern_is_compiled_when_it_is_first_used() -> None:
+    wrong = lazy_pattern("(")
+
+    with pytest.raises(re.error, match="unterminated"):
+        wrong.match("")
+
+
+def test_every_lazy_pattern_of_the_source_compiles() -> None:
+    names = [
+        ".".join(file.relative_to(SOURCE).with_suffix("").parts)
+        for file in SOURCE.rglob("*.py")
+        if "lazy_pattern(" in file.read_text("utf-8")
+    ]
+    for name in names:
+        for value in vars(import_module(name.removesuffix(".__init__"))).values():
+            if type(value).__name__ == "LazyPattern":
+                assert value.groups >= 0

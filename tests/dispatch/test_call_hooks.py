@@ -19,10 +19,10 @@ from handrail.dispatch.results import ResultStore
 from handrail.hooks.environment import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
-from handrail.permissions import case
+from handrail.permissions import shell_case
+from handrail.permissions.command_parts import parts_of
 from handrail.permissions.facts import Evidence
 from handrail.permissions.rules import Behaviour, RuleSource
-from handrail.permissions.shell import parts_of
 from handrail.session.services import default_services
 from handrail.shell import analysis
 from handrail.shell.model import Analysis
@@ -406,7 +406,7 @@ async def test_a_command_line_is_analysed_once_in_the_whole_life_of_its_call(
         return parts_of(known)
 
     monkeypatch.setattr(analysis, "Parser", CountingParser)
-    monkeypatch.setattr(case, "parts_of", count_parts)
+    monkeypatch.setattr(shell_case, "parts_of", count_parts)
     conditions = [hook("true", **{"if": rule}) for rule in ("Bash(echo *)", "Edit(x)")]
     policy = Policy.empty(str(tmp_path), str(tmp_path)).adding(Behaviour.ALLOW, ["Bash"], RuleSource("user"))
     rails = Rails(PolicyGate(LivePolicy(lambda: policy), conditions=conditions_left_to_tools), around(*conditions))

@@ -4,7 +4,8 @@ import pytest
 
 from handrail.conversation.stream import Usage
 from handrail.providers.choose import ALIASES, DEFAULT_MODELS
-from handrail.providers.cost import Price, cost_of, price_of, price_table
+from handrail.providers.cost import cost_of, price_of
+from handrail.providers.prices import PRICES, Price
 
 PRICE = Price(input=2.0, output=10.0, cache_read=0.5, cache_write=4.0)
 
@@ -44,7 +45,7 @@ def test_an_unknown_model_has_no_price() -> None:
     ],
 )
 def test_the_longest_row_that_fits_gives_the_price(model: str, row: str) -> None:
-    assert price_of(model) == price_table()[row]
+    assert price_of(model) == PRICES[row]
 
 
 @pytest.mark.parametrize("model", ["gpt-4omni", "o30", "gpt", "gpt-5.9"])

@@ -205,6 +205,24 @@ def test_a_session_that_warmed_up_imports_nothing_at_the_first_call_and_never_py
     assert done.stdout.splitlines() == ["[]", "[]", "True"]
 
 
+FIRST_READ = """
+import sys
+from handrail.cli.main import run
+code = run(["call", "Read", '{"file_path": "a.txt"}'])
+unused = {"pydantic", "handrail.shell.analysis", "handrail.shell.model", "handrail.dispatch.approval.answers"}
+print(code, sorted(sys.modules.keys() & unused))
+"""
+
+
+def test_a_first_read_loads_neither_what_reads_command_lines_nor_what_asks(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("words inside\n")
+
+    done = subprocess.run([sys.executable, "-c", FIRST_READ], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert "words inside" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
 async def test_settings_that_change_between_two_calls_decide_the_second(folder: Path, env: dict[str, str]) -> None:
     (folder / "file.txt").write_text("words inside\n")
     read = {"file_path": "file.txt"}

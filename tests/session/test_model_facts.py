@@ -6,7 +6,7 @@ import pytest
 
 from handrail.errors import SettingsError
 from handrail.loop.windows import DEFAULT_WINDOW
-from handrail.providers.cost import Price
+from handrail.providers.prices import Price
 from handrail.session.model_facts import model_facts
 
 ROWS = {

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.shell import CommandVerdict, analyse, analysis, explain
+from handrail.shell import CommandVerdict, analyse, analysis
+from handrail.shell.explain import explain
 from tests.shell.corpus_report import lines
 
 FRAGMENTS = st.sampled_from(

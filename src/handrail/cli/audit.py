@@ -24,7 +24,7 @@ from handrail.cli.audit_log import (
 from handrail.cli.permission_flags import warn
 from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain_json
-from handrail.dispatch.approval.gate import NO_ANSWERER
+from handrail.dispatch.approval.approvers import NO_ANSWERER
 from handrail.errors import HandrailError
 from handrail.session.state_folder import state_folder
 from handrail.tools.wording import several

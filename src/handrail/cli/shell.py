@@ -9,8 +9,9 @@ from pathlib import Path
 
 from handrail.cli.terminal import ReportScreen
 from handrail.files.paths import match_files
-from handrail.shell import CommandVerdict, analyse, explain, reads_outside, reads_secrets
+from handrail.shell import CommandVerdict, analyse, reads_outside, reads_secrets
 from handrail.shell.effects import Found, PathText
+from handrail.shell.explain import explain
 from handrail.shell.patterns import read_pattern
 
 READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2

@@ -5,19 +5,19 @@ The standard library's parser is faster and comes first. This one serves line nu
 """
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from handrail.config.json_paths import MAX_DEPTH
 from handrail.errors import JsonTextError
+from handrail.lazy import lazy_pattern
 
-BLANKS = re.compile(r"[ \t\n\r]*")
-STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
-NEXT_PLAIN = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"([^"\\\x00-\x1f]*)"(?=[ \t\n\r]*[,\]])')
+BLANKS = lazy_pattern(r"[ \t\n\r]*")
+STRING = lazy_pattern(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+NEXT_PLAIN = lazy_pattern(r'[ \t\n\r]*,[ \t\n\r]*"([^"\\\x00-\x1f]*)"(?=[ \t\n\r]*[,\]])')
 """The next text of a list, without escapes: nearly all there is in a long one."""
-NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
-WORD = re.compile(r"[A-Za-z_]\w*")
+NUMBER = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
+WORD = lazy_pattern(r"[A-Za-z_]\w*")
 WORDS = {"true": True, "false": False, "null": None}
 
 

@@ -10,7 +10,6 @@ import glob
 import hashlib
 import json
 import os
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +21,7 @@ from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.shown_values import leaves, show_value, visible
 from handrail.extensions.places import SKILL_FAMILIES
-from handrail.lazy import lazy
+from handrail.lazy import lazy, lazy_pattern
 from handrail.permissions.mistakes import expand_braces
 from handrail.records import record
 
@@ -36,12 +35,12 @@ else:
 # Keys whose values start programs: the project files that these name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "lspServers", "commands", "skills", "agents"))
 MAX_WORDS, MAX_FOLDERS, MAX_FILE = 200, 5, 4_000_000
-PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
-BESIDE = re.compile(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
-CUT = re.compile(r"[\s;&|()<>=`'\"]+")
-ONLY_PRINTS = re.compile(r"(?:cat|head|tail|wc|ls|stat)(?:[ \t]+[\w./~@%+:,-]+)*[ \t]*")
+PROJECT = lazy_pattern(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
+BESIDE = lazy_pattern(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
+CUT = lazy_pattern(r"[\s;&|()<>=`'\"]+")
+ONLY_PRINTS = lazy_pattern(r"(?:cat|head|tail|wc|ls|stat)(?:[ \t]+[\w./~@%+:,-]+)*[ \t]*")
 """A line that shows files and runs none of them: what they say may change from day to day."""
-WILD = re.compile(r"[*?\[]")
+WILD = lazy_pattern(r"[*?\[]")
 
 
 @record

@@ -1,19 +1,19 @@
 """Values of settings as a person may see them: whole, on one line, with secrets shortened."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.conversation.plain import plain
 from handrail.conversation.redact import Redactor, TextEdit, apply_edits, is_secret_name
+from handrail.lazy import lazy_pattern
 
 BY_SHAPE = Redactor()
-REFERENCE = re.compile(r"\$(?:\{\w+|\w+)")
+REFERENCE = lazy_pattern(r"\$(?:\{\w+|\w+)")
 SHORTEST_WITH_BEGINNING = 12
-ONE_WORD = re.compile(r"[\w.~+/=:%-]+")
+ONE_WORD = lazy_pattern(r"[\w.~+/=:%-]+")
 """What cannot hide a command: neither blanks nor what a shell understands."""
-FLAG = re.compile(r"(?<!\S)--?(?P<name>[A-Za-z][\w-]*)(?:=|\s+)(?P<secret>[^\s-]\S*)")
+FLAG = lazy_pattern(r"(?<!\S)--?(?P<name>[A-Za-z][\w-]*)(?:=|\s+)(?P<secret>[^\s-]\S*)")
 
 
 def visible(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from handrail.errors import PatternError
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
 SECRET_WORDS = frozenset({"KEY", "KEYS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT"})
@@ -63,7 +64,7 @@ def _assigned_value(shortest: int, contains: str) -> str:
 PASSWORD_VALUE, KEY_VALUE = _assigned_value(4, _DIGIT_OR_SIGN), _assigned_value(16, _DIGIT)
 PASSWORD_FLAG = rf"[ \t]{{1,4}}({_DIGIT_OR_SIGN}{_BARE}{{4,300}}+){_END}"
 KEY_FLAG = rf"[ \t]{{1,4}}({_DIGIT}{_BARE}{{16,300}}+){_END}"
-FLAG = re.compile(r"(?<![\w-])--[A-Za-z-]*\Z")
+FLAG = lazy_pattern(r"(?<![\w-])--[A-Za-z-]*\Z")
 
 # label, a literal that is part of every match (in small letters if case does not matter), the shape; a group named
 # `secret` is what is removed, else all of it

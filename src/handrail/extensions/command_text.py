@@ -12,13 +12,14 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
+from handrail.lazy import lazy_pattern
 from handrail.loop.memory import imports
 from handrail.records import record
 
-SHELL = re.compile(
+SHELL = lazy_pattern(
     r"^```!(?P<first>[^\n]*)\n(?P<block>.*?)^```[ \t]*$|(?:(?<=\s)|^)!`(?P<inline>[^`\n]+)`", re.MULTILINE | re.DOTALL
 )
-PLACES = re.compile(
+PLACES = lazy_pattern(
     r"\\?\$(?:ARGUMENTS(?:\[(?P<place>[0-9]{1,6})\]|(?![A-Za-z0-9_]))|(?P<number>[0-9]{1,6})(?![0-9])"
     r"|\{(?P<variable>[A-Z_]+)\}|(?P<name>[A-Za-z_][A-Za-z0-9_]*))"
 )

@@ -19,7 +19,7 @@ from handrail.extensions.command_text import shell_commands
 from handrail.extensions.definition_files import DefinitionFile, UnreadFile, read_definitions
 from handrail.extensions.places import ConfigFolder
 from handrail.files.frontmatter import MarkdownFile
-from handrail.lazy import lazy
+from handrail.lazy import lazy, lazy_pattern
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ else:
     nested_values = lazy("handrail.files.nested_values")  # few commands have hooks
     rules = lazy("handrail.permissions.rules")  # few commands have any
 
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_:.-]*")
+NAME = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_:.-]*")
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 
 USED = frozenset(

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from handrail.extensions.places import ConfigFolder
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
-NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+NAME = lazy_pattern(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "gemini-extension.json")
 MARKETPLACES = (".claude-plugin/marketplace.json", "marketplace.json")
 MAX_MANIFEST = 1_000_000
@@ -34,7 +35,7 @@ KNOWN = frozenset(
         *("userConfig", "$schema", "interface", "category", "tags"),
     )
 )
-UNPINNED = re.compile(r"(?:^|/)(?:npx|bunx|uvx|pnpx)$")
+UNPINNED = lazy_pattern(r"(?:^|/)(?:npx|bunx|uvx|pnpx)$")
 
 
 @record

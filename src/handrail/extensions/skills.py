@@ -10,7 +10,6 @@ because some people have hundreds of them.
 
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,9 +22,10 @@ from handrail.extensions.definition_files import MAX_BYTES, DefinitionFile, Unre
 from handrail.extensions.places import ConfigFolder, reaches_out
 from handrail.files.frontmatter import parse_frontmatter
 from handrail.files.private_folder import make_private_folder
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
-SPECIFIED = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+SPECIFIED = lazy_pattern(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MAX_SKILLS = 2_000
 WORTH_KEEPING = 20
 """Fewer heads than these are read again as fast as from the cache."""

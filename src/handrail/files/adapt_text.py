@@ -11,9 +11,10 @@ from bisect import bisect_left
 
 from handrail.files.diff import common_ends
 from handrail.files.find_text import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
+from handrail.lazy import lazy_pattern
 
 MAX_COMPARED = 4_000
-LINE_END = re.compile(r"\r\n|\n|\r")
+LINE_END = lazy_pattern(r"\r\n|\n|\r")
 CURLY = {SINGLE_QUOTES: "\u2018\u2019", DOUBLE_QUOTES: "\u201c\u201d"}
 OPENERS = "([{<-\u2013\u2014/=" + SINGLE_QUOTES + DOUBLE_QUOTES
 

@@ -1,12 +1,12 @@
 """Line diffs of two texts in bounded time: the work never grows with the square of the text."""
 
 import difflib
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
 CONTEXT = 3
@@ -14,8 +14,8 @@ MAX_COMPARED = 1_500
 MAX_LINES = 1_000
 MAX_PATCH_LINES = 10_000
 MAX_LINE_CHARS = 1_000
-LINES = re.compile(r"[^\n]*\n|[^\n]+")
-OLD_LINES = re.compile(r"[^\r]*\r|[^\r]+")
+LINES = lazy_pattern(r"[^\n]*\n|[^\n]+")
+OLD_LINES = lazy_pattern(r"[^\r]*\r|[^\r]+")
 NO_END = "\\ No newline at end of file"
 
 Block: TypeAlias = tuple[int, int, int]

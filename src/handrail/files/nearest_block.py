@@ -17,6 +17,7 @@ from handrail.files.diff import split_lines
 from handrail.files.find_text import QUOTES, one_line_end
 from handrail.files.source import FileSource
 from handrail.files.text import Encoding
+from handrail.lazy import lazy_pattern
 
 MAX_LOOKED = 8 * 1024 * 1024
 MAX_WANTED_LINES = 400
@@ -35,7 +36,7 @@ BLANKS = {ord(char): " " for char in "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000
 NOTHING = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"), "")
 HIDDEN = NOTHING | BLANKS
 PLAIN_QUOTES = {ord(quote): family[0] for quote, family in QUOTES.items()}
-NUMBERED = re.compile(r"\s*\d+(?:\t|\u2192)")
+NUMBERED = lazy_pattern(r"\s*\d+(?:\t|\u2192)")
 
 
 def nearest_block(source: FileSource, encoding: Encoding, wanted: str) -> str:

@@ -8,7 +8,6 @@ A `Place` holds the path as spelled and the path with every link followed; permi
 import errno
 import os
 import posixpath
-import re
 import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from handrail.errors import ToolError
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
 
@@ -53,9 +53,9 @@ class Place:
 MAX_MATCHES = 1_000
 MAX_BENEATH = 50_000
 
-URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|\Z)")
-OTHER_HOME = re.compile(r"~[^/]")
+URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+DRIVE = lazy_pattern(r"[A-Za-z]:(?:[\\/]|\Z)")
+OTHER_HOME = lazy_pattern(r"~[^/]")
 UNUSUAL = frozenset("*?{}\\")
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 KINDS = {stat.S_IFDIR: FileKind.FOLDER, stat.S_IFIFO: FileKind.PIPE, stat.S_IFSOCK: FileKind.SOCKET}

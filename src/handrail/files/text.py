@@ -8,10 +8,16 @@ are invalid in the encoding.
 import codecs
 import unicodedata
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from handrail.errors import ToolError
-from handrail.files.guess_encoding import ALL_COMMON, LIKELY, first_high, guess_encoding, written_share
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.files import guess_encoding as guess
+else:
+    guess = lazy("handrail.files.guess_encoding")  # only for what is neither UTF-8 nor marked
 
 BINARY_SAMPLE = 8 * 1024
 UTF16_SAMPLE = 64 * 1024
@@ -101,7 +107,7 @@ def detect_encoding(windows: Iterable[bytes]) -> Encoding | None:
             for start in range(0, len(view), PIECE):
                 decoder.decode(view[start : start + PIECE])
         except UnicodeDecodeError:
-            return UTF8 if _nearly_utf8(window) else Encoding(guess_encoding(window))
+            return UTF8 if _nearly_utf8(window) else Encoding(guess.guess_encoding(window))
     return UTF8
 
 
@@ -120,19 +126,19 @@ def _unmarked_utf16(window: bytes) -> Encoding | None:
     """UTF-16 if in one byte order nearly all characters are common ones, despite the zero bytes."""
     sample = window[: UTF16_SAMPLE if len(window) > UTF16_SAMPLE else len(window) & ~1]
     texts = {name: sample.decode(name, "surrogatepass") for name in ("utf-16-le", "utf-16-be")}
-    best = max(texts, key=lambda name: written_share(texts[name]))
-    return Encoding(best) if written_share(texts[best]) >= LIKELY and _explains_zeros(texts[best]) else None
+    best = max(texts, key=lambda name: guess.written_share(texts[name]))
+    return Encoding(best) if guess.written_share(texts[best]) >= guess.LIKELY and _explains_zeros(texts[best]) else None
 
 
 def _explains_zeros(text: str) -> bool:
     """Whether nearly all zero bytes belong to letters and signs of Western Europe, or to a common character."""
     halves = [char for char in text if char <= "\xff" or not ord(char) & 0xFF]
-    return 50 * sum(char <= "\xff" or char in ALL_COMMON for char in halves) >= 49 * len(halves)
+    return 50 * sum(char <= "\xff" or char in guess.ALL_COMMON for char in halves) >= 49 * len(halves)
 
 
 def _nearly_utf8(window: bytes) -> bool:
     """Whether most of the text beyond ASCII is valid UTF-8: in other encodings that happens only by chance."""
-    start = first_high(window)
+    start = guess.first_high(window)
     text = window[start : start + UTF16_SAMPLE].decode("utf-8", "surrogateescape")
     broken = sum("\udc80" <= char <= "\udcff" for char in text)
     good = sum(char > "\x7f" for char in text) - broken

@@ -29,6 +29,7 @@ from handrail.hooks.specs import BrokenHook, CallbackHook, CommandHook, Hook, Ho
 from handrail.hooks.urls import url_allowed
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
+from handrail.lazy import lazy_pattern
 from handrail.processes.run import run as run_process
 from handrail.processes.trace_context import trace_headers, trace_variables
 from handrail.records import record
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 1_000_000
 SETS_VARIABLES = frozenset(("SessionStart", "CwdChanged"))
 PYTHON_NAMES = {"continue_": "continue", "async_": "async"}
-VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
+VARIABLE = lazy_pattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 RESERVED = frozenset(("connection", "content-length", "content-type", "host", "transfer-encoding"))
 
 

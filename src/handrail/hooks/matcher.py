@@ -9,14 +9,13 @@ Expressions come from settings files, so none may hang the program. They run on 
 look-around or back-references, which it does not support, run on one that gives up after a number of steps.
 """
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-from handrail.lazy import lazy
+from handrail.lazy import lazy, lazy_pattern
 from handrail.permissions.rules import ALIASES
 from handrail.records import record
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 else:
     jsonschema_rs = lazy("jsonschema_rs")  # 40 ms that few expressions need
 
-NAMES = re.compile(r"[A-Za-z0-9_\-,| \t]*\Z")
+NAMES = lazy_pattern(r"[A-Za-z0-9_\-,| \t]*\Z")
 MAX_STEPS = 100_000
 MAX_TEXT = 1_000
 """Of longer names only the beginning is matched."""

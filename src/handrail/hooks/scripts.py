@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Mapping
 
 from handrail.hooks.specs import CommandHook, HookSource
+from handrail.lazy import lazy_pattern
 
-VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-SHELL_ONLY = re.compile(r"""[;&|<>()`*?\[\]\n'\\]""")
+VARIABLE = lazy_pattern(r"\$(?:\{(\w+)\}|(\w+))")
+SHELL_ONLY = lazy_pattern(r"""[;&|<>()`*?\[\]\n'\\]""")
 """What only a shell can interpret. Lines with it are not looked into."""
-CUT = re.compile(r"[\s;&|()<>=`'\"]+")
-INTERPRETERS = re.compile(r"(?:env|sh|bash|dash|zsh|node|tsx|ruby|perl|php|python[\d.]*|pypy\d?)\Z")
+CUT = lazy_pattern(r"[\s;&|()<>=`'\"]+")
+INTERPRETERS = lazy_pattern(r"(?:env|sh|bash|dash|zsh|node|tsx|ruby|perl|php|python[\d.]*|pypy\d?)\Z")
 ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", "/index.js")
 """What node adds to the name of a script."""
 

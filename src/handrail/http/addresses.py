@@ -1,8 +1,9 @@
 """Where addresses and host names lead: to the public internet, into this machine and its network, or to credentials."""
 
 import ipaddress
-import re
 from enum import Enum
+
+from handrail.lazy import lazy_pattern
 
 
 class AddressClass(Enum):
@@ -13,7 +14,7 @@ class AddressClass(Enum):
     METADATA = "metadata"  # hands out credentials of the machine, or is link-local
 
 
-NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)\Z")
+NUMBER = lazy_pattern(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)\Z")
 # Names of machines nearby, and domains that lead to whatever address is written in the name.
 INTERNAL_NAMES = frozenset(
     (

@@ -11,6 +11,7 @@ import unicodedata
 from urllib.parse import urljoin
 
 from handrail.http.addresses import NUMBER, AddressClass, address_class, ipv4, name_class
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
 
@@ -39,12 +40,12 @@ MAX_URL = 2_000
 PORTS = {"https": 443, "http": 80}
 # These name a host but are not the web: an honest mistake. Every other scheme reads files or runs something.
 NOT_THE_WEB = frozenset(("ftp", "ftps"))
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)\Z", re.DOTALL)
-AUTHORITY = re.compile(r"//([^/?#]*)")
-NAME = re.compile(
+SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)\Z", re.DOTALL)
+AUTHORITY = lazy_pattern(r"//([^/?#]*)")
+NAME = lazy_pattern(
     r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z"
 )
-DOTS = re.compile(r"[\u3002\uff0e\uff61]")
+DOTS = lazy_pattern(r"[\u3002\uff0e\uff61]")
 
 
 def read_url(url: str) -> WebTarget:

@@ -5,34 +5,32 @@ The Case: everything that a decision depends on, collected before it is made.
 `Lookup` that it is given. It touches the file system in no other way.
 """
 
-import posixpath
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import MAX_BENEATH, FolderContents, Place, normalize
+from handrail.files.paths import MAX_BENEATH, FolderContents, Place
 from handrail.files.paths import FileKind as PlaceKind
 from handrail.http.web_url import WebTarget, read_url
+from handrail.lazy import lazy
 from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
-from handrail.permissions.implied_paths import accesses_inside, implied_accesses
-from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
-from handrail.permissions.possible_files import guards_files, possible_files
-from handrail.permissions.recursive_reads import is_unguarded, reads_below, recursive_reads
 from handrail.permissions.rules import ALIASES, mcp_of
-from handrail.permissions.shell import CommandPart, in_background, parts_of
 from handrail.records import record
-from handrail.shell.analysis import analyse
-from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, PathText, places, reads
-from handrail.shell.listing import gone_through, lists_one_folder
-from handrail.shell.model import Analysis, Below, CommandVerdict, Does, PieceKind, Segment, Word
-from handrail.shell.patterns import read_pattern
-from handrail.shell.removals import Removal, possible_removals, removals
 from handrail.tools.access import Access
 from handrail.tools.tool import McpInfo
+
+if TYPE_CHECKING:
+    from handrail.permissions import implied_paths as folders_written
+    from handrail.permissions import recursive_reads as folders_read
+    from handrail.permissions.command_parts import CommandPart
+    from handrail.shell.model import Analysis
+else:
+    folders_read = lazy("handrail.permissions.recursive_reads")
+    folders_written = lazy("handrail.permissions.implied_paths")
+
+commands = lazy("handrail.permissions.shell_case")  # it makes cases too, and loads what reads command lines: 25 ms
 
 
 @record
@@ -46,8 +44,8 @@ class Case:
     mcp: McpInfo | None = None
     read_only: bool = False
     files: tuple[FileAccess, ...] = ()
-    analysis: Analysis | None = None
-    parts: tuple[CommandPart, ...] = ()
+    analysis: "Analysis | None" = None
+    parts: "tuple[CommandPart, ...]" = ()
     free: tuple[bool, ...] = ()
     """For each part, whether it needs no rule."""
     opened: tuple[bool, ...] = ()
@@ -68,12 +66,6 @@ class Case:
         return access.changes_files and access.runs is None and not access.reaches and not self.facts.destructive
 
 
-EVERY_FILE = Below(links=True, hidden=True)
-TILDE = re.compile(r"~([+-]?\d*|[A-Za-z_][\w.-]*)(?=/|\Z)")
-HOME_OR_PWD = re.compile(r"\$(?:(HOME|PWD)(?!\w)|\{(HOME|PWD)\b[^}]*\})")
-MAX_GUESSED = 40
-# What lies behind these is decided by the process that looks: its folder, its root, its open files.
-PROCESS_PATH = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files)(?:/|\Z)|/dev/fd/[^/]+/")
 MAX_LOOKED_AT = 200_000
 TOO_MUCH = "the folders that it searches hold too many files to check"
 ELSEWHERE = "git would work in another folder, and the configuration of a repository there names programs to run"
@@ -89,7 +81,10 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
     targets = tuple([read_url(address) for address in access.reaches])
     read_only = facts.read_only and not access.changes_files  # what changes files does not only read
     case = Case(use, policy, tool, facts, mcp, read_only, files, targets=targets)
-    return case if access.runs is None or access.shell != "bash" else shell_case(case, access.runs, lookup)
+    if access.runs is None or access.shell != "bash":
+        return case
+    of_command: Case = commands.shell_case(case, access.runs, lookup)
+    return of_command
 
 
 def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
@@ -109,112 +104,12 @@ def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Fil
                 folders.append((place, does))
     finite = lookup._replace(beneath=limit_listing(lookup.beneath)) if folders else lookup
     for place, does in folders:
-        try:
-            if does is FileEffect.READ:
-                yield from reads_below(place, EVERY_FILE, -1, policy, finite)
-            elif does is FileEffect.WRITE:
-                yield from accesses_inside(place, does, -1, policy, finite)
-        except _TooMuchError:
-            yield FileAccess(None, FileEffect.BELOW, place.spelling, doubt=TOO_MUCH)
-
-
-# Commands
-
-
-@lru_cache(maxsize=1024)
-def read_command(command: str) -> tuple[Analysis, tuple[CommandPart, ...], bool]:
-    """Analyse a command line; the result is cached."""
-    analysis = analyse(command)
-    return analysis, parts_of(analysis), in_background(analysis)
-
-
-def looks_around(access: Access) -> bool:
-    """Whether deciding on a call may have to list whole folders, which takes a while."""
-    if access.runs is None or access.shell != "bash":
-        return bool(access.removes or (access.walks and not access.filtered))
-    analysis, _, _ = read_command(access.runs)
-    return any(
-        segment.writes or any(gone_through(segment)) or (len(segment.argv) > 1 and not segment.entry)
-        for segment in analysis.segments
-    )
-
-
-def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
-    """The case of a call that runs a command line, and may access other files as well."""
-    policy, facts = case.policy, case.facts
-    analysis, parts, background = read_command(command)
-    files = tuple(shell_touches(analysis, policy, lookup))
-    read_only = not analysis.problems and bool(parts) and all(part.read_only for part in parts)
-    shut = {file.part for file in files if not file.clear and file.redirected}
-    blocked = {file.part for file in files if not file.clear and not parts[file.part].transparent} | shut
-    accepts = policy.mode == "acceptEdits"
-    free = tuple(at not in blocked and harmless(parts, at, facts, accepts) for at in range(len(parts)))
-    opened = tuple(at not in shut for at in range(len(parts)))
-    read_only = read_only and not facts.access.changes_files
-    return Case(
-        case.use, policy, case.tool, facts, case.mcp, read_only, files + case.files, analysis, parts, free, opened,
-        background, case.targets,
-    )  # fmt: skip
-
-
-def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
-    """Whether a part only starts the next command, only reads, or edits in a mode that accepts edits."""
-    part = parts[at]
-    if at in facts.check.parts or (part.conditional and not all(p.read_only or p.only_redirects for p in parts)):
-        return False  # what the rest of the line changes may be the repository
-    if part.transparent:
-        return True
-    if part.read_only or part.only_redirects:
-        return all(child.read_only for child in parts[at + 1 : part.until]) and not facts.unmet
-    return part.accepted and accepts_edits
-
-
-def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
-    """The files that a command line accesses."""
-    positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
-    # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
-    finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
-    finite = lookup._replace(beneath=limit_listing(lookup.beneath))
-    leaves_out = analysis.verdict is CommandVerdict.READ_ONLY
-    checked = leaves_out and is_unguarded(policy)  # names are then looked at where conditions are
-    for segment, word, does in reads(analysis, checked=checked):
-        for file in finder.files(segment, word, effect_of_reading(segment, does), positions[id(segment)]):
-            leaves_out = leaves_out and not file.secret  # what is named is asked about, not left out
-            yield file
-    for at, segment in enumerate(analysis.segments):
-        if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
-            yield FileAccess(None, FileEffect.READ, segment.name, at, doubt=ELSEWHERE)
-        for word in segment.writes:
-            yield from finder.files(segment, word, FileEffect.WRITE, at)
-        try:
-            yield from implied_accesses(segment, at, partial(finder.places, segment), policy, finite)
-            yield from recursive_reads(
-                segment, at, finder.places, policy, finite, leaves_out=leaves_out, checked=checked
-            )
-        except _TooMuchError:
-            yield FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
-        for effect in segment.effects:
-            if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away: written as well
-                yield from finder.files(segment, effect.word, FileEffect.WRITE, at)
-        if not segment.entry or segment.does(Does.UNLISTED):
-            yield from finder.guess_files(segment, at)
-    yield from finder.find_removed(analysis)
-    yield from guarded_files(analysis, finder, finite)
-
-
-def effect_of_reading(segment: Segment, does: Does) -> FileEffect:
-    if does is not Does.LOOKS:
-        return FileEffect.READ
-    return FileEffect.LIST if lists_one_folder(segment) else FileEffect.LOOK
-
-
-def guarded_files(analysis: Analysis, finder: "Finder", lookup: Lookup) -> Iterator[FileAccess]:
-    """The files that a command line may access and that rules keep back."""
-    if guards_files(finder.policy):
-        try:
-            yield from possible_files(analysis, finder.places, finder.policy, lookup)
-        except _TooMuchError:
-            yield FileAccess(None, FileEffect.BELOW, analysis.command, doubt=TOO_MUCH, clear=True)
+        otherwise = FileAccess(None, FileEffect.BELOW, place.spelling, doubt=TOO_MUCH)
+        if does is FileEffect.READ:
+            inside = folders_read.reads_below(place, folders_read.EVERY_FILE, -1, policy, finite)
+            yield from unless_too_much(inside, otherwise)
+        elif does is FileEffect.WRITE:
+            yield from unless_too_much(folders_written.accesses_inside(place, does, -1, policy, finite), otherwise)
 
 
 class _TooMuchError(Exception):
@@ -238,122 +133,17 @@ def limit_listing(
     return list_within_limit
 
 
-class Finder:
-    """Resolves words of a command to places in the file system."""
-
-    def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
-        self.policy, self.lookup, self.dotted = policy, lookup, dotted
-
-    def files(self, segment: Segment, word: Word, effect: FileEffect, part: int) -> Iterator[FileAccess]:
-        redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
-        for place in self.places(segment, word):
-            yield assess_place(self.policy, place, effect, str(word), part, redirected=redirected)
-        if effect is FileEffect.WRITE and has_loop_name(word):
-            yield assess_place(self.policy, None, effect, str(word), part, redirected=redirected)
-
-    def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
-        """Every place that a word can mean in the folders its command may run in; None means any place."""
-        found = places(segment, word, self.policy.cwd, self.policy.home, self.find)
-        return (None if place is not None and PROCESS_PATH.match(place.absolute) else place for place in found)
-
-    def find(self, folder: str, path: PathText) -> Iterable[Place | None]:
-        """The files of a pattern, and the pattern taken literally where that may be a file; else the path."""
-        if isinstance(path, str):
-            return (self.lookup.locate(path, folder),)
-        pattern = read_pattern(path.source, loose=True) if self.dotted else path
-        found = self.lookup.match_files(pattern.parts, folder)
-        literal = self.lookup.locate(pattern.text, folder)
-        if found is None:
-            return (replace(literal, problem="matches more files than handrail checks"),)
-        matched = [self.lookup.locate(name, folder) for name in found]
-        return [
-            *matched,
-            *([literal] if literal.exists or not matched else []),
-            *([] if pattern.sure or not path.sure else [None]),
-        ]
-
-    def at_home(self, segment: Segment) -> bool:
-        """
-        Whether a command runs in or below a working folder, by path and by link: `cd` and git differ.
-
-        That it is the same repository there is one of the conditions of git.
-        """
-        if segment.cwds == (".",):
-            return True
-        here = (self.policy.cwd, *self.policy.working_dirs)
-        folders = [posixpath.join(self.policy.cwd, folder) for folder in segment.cwds if folder is not None]
-        known = len(folders) == len(segment.cwds)
-        places = [self.lookup.locate(path, "/").real for folder in folders for path in {folder, normalize(folder)}]
-        return known and all(any(below(place, top) for top in here) for place in places)
-
-    def find_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
-        """The files that a line would remove, and those that it may remove where it could not be parsed."""
-        for part, removal in removals(analysis):
-            yield from self.removal(removal, part)
-        for removal in possible_removals(analysis):
-            yield from self.removal(removal, -1)
-
-    def removal(self, removal: Removal, part: int) -> Iterator[FileAccess]:
-        """The places that a removed word can mean. Unknown text counts as empty: `rm -r "$x"/*` may mean the root."""
-        policy = self.policy
-        effect = FileEffect.REMOVE if removal.whole else FileEffect.REMOVE_SOME
-        bases = [posixpath.join(policy.cwd, folder or "") for folder in removal.segment.cwds]
-        for base in (*bases, policy.home) if removal.segment.in_home else bases:
-            for text in filter(None, removal_texts(removal.word, base, policy.home, plain=part < 0)):
-                path = posixpath.join(base, text)
-                if not removal.guessed or critical(path, policy.home, policy.working_dirs):
-                    yield assess_place(policy, self.lookup.locate(text, base), effect, str(removal.word), part)
-
-    def guess_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
-        """Any argument of an unknown program may be a file."""
-        for word in segment.argv[1 : MAX_GUESSED + 1]:
-            text = word.literal or ""
-            text = text.partition("=")[2] if text.startswith("-") else text.removeprefix("@")
-            for folder in segment.cwds if text else ():
-                base = posixpath.join(self.policy.cwd, folder or "")
-                if "/" in text or "." in text or self.lookup.exists(text, base):
-                    yield assess_place(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
+def unless_too_much(found: Iterable[FileAccess], otherwise: FileAccess) -> Iterator[FileAccess]:
+    """What is found with a limited lookup; at the limit, the other access in place of the rest."""
+    try:
+        yield from found
+    except _TooMuchError:
+        yield otherwise
 
 
-def has_loop_name(word: Word) -> bool:
-    """Whether the name of a file that a loop found is a part of the word, so that it may be the name of a new file."""
-    return len(word.pieces) > 1 and any(piece.kind is PieceKind.GLOB and piece.quoted for piece in word.pieces)
-
-
-def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:
-    """The texts that a word can expand to; unknown parts count as empty."""
-    known = None if plain else word.alternatives
-    if known is not None:
-        return known
-    text = "".join("" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
-    braces = plain or any(piece.kind is PieceKind.BRACE for piece in word.pieces)
-    return [without_unknown(each, cwd, home) for each in (expand_texts(text) if braces else [text])]
-
-
-def expand_texts(text: str) -> list[str]:
-    """What braces in a text stand for, from the inside out."""
-    texts = [text]
-    while len(texts) <= MAX_BRACED and (found := next(filter(None, map(BRACES.search, texts)), None)):
-        texts = [each.replace(found[0], choice, 1) for each in texts for choice in found[1].split(",")]
-    return list(dict.fromkeys(texts))
-
-
-def without_unknown(text: str, cwd: str, home: str) -> str:
-    """The text with every variable but HOME and PWD empty. The home folder of any user counts as one."""
-    if found := TILDE.match(text):
-        text = (cwd if found[1] == "+" else home) + text[found.end() :]
-    text = HOME_OR_PWD.sub(lambda found: home if (found[1] or found[2]) == "HOME" else cwd, text)
-    out, at = "", 0
-    while at < len(text):
-        if text[at] != "$":
-            out += text[at]
-            at += 1
-            continue
-        end = at + 1
-        if text[end : end + 1] == "{":
-            end = text.find("}", end) + 1 or len(text)
-        else:
-            while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-                end += 1
-        at = end
-    return out
+def looks_around(access: Access) -> bool:
+    """Whether deciding on a call may have to list whole folders, which takes a while."""
+    if access.runs is None or access.shell != "bash":
+        return bool(access.removes or (access.walks and not access.filtered))
+    looks: bool = commands.looks_around(access.runs)
+    return looks

@@ -33,6 +33,7 @@ LOOKING = (FileEffect.LOOK, FileEffect.LIST)
 READING = (FileEffect.READ, *LOOKING, FileEffect.BELOW)
 INSIDE = (FileEffect.BELOW, FileEffect.MAYBE_BELOW)
 REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
+OBJECTING = (Behaviour.DENY, Behaviour.ASK)
 
 
 class FileAccess(NamedTuple):
@@ -127,3 +128,9 @@ def allowed_by(file: FileAccess, index: PathIndex) -> list[Rule]:
         return []
     first, *others = map(index.find, file.paths)
     return [rule for rule in first if all(rule in found for found in others)] if others else first
+
+
+def guards_files(policy: Policy) -> bool:
+    """Whether there are deny or ask rules about files."""
+    indexes = [policy.index[kind] for kind in OBJECTING]
+    return any(not index.read.empty or not index.edit.empty for index in indexes)

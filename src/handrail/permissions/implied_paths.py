@@ -9,15 +9,13 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
 from handrail.files.paths import FileKind, Place
-from handrail.permissions.file_access import READING, FileAccess, FileEffect, Lookup, assess_place
+from handrail.permissions.file_access import OBJECTING, READING, FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour
 from handrail.shell.model import Does, Segment, Word
 
 # Their last word is the target of the others; any other command that writes a folder may write what is in it.
 COPIERS = frozenset(("cp", "mv", "ln", "install", "rsync", "scp"))
 SHALLOW = frozenset(("mkdir", "touch", "rmdir"))
-OBJECTING = (Behaviour.DENY, Behaviour.ASK)
 
 Places = Callable[[Word], Iterable[Place | None]]
 

@@ -7,10 +7,16 @@ or be switched off), or if it can be a tool of an MCP server.
 
 import re
 from collections.abc import Callable, Collection
-from difflib import get_close_matches
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from handrail.lazy import lazy, lazy_pattern
 from handrail.permissions.wildcards import parse_wildcards
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")  # only names that are wrong need it
 
 CONVENTIONAL = frozenset(
     (
@@ -53,7 +59,7 @@ SYNONYMS = {
     **dict.fromkeys(("worktree",), ("EnterWorktree", "ExitWorktree")),
 }
 MCP, ANY_MCP = "mcp__", "mcp__*"
-WORD = re.compile(r"[A-Za-z0-9_-]+")
+WORD = lazy_pattern(r"[A-Za-z0-9_-]+")
 Matches = Callable[[str], bool]
 
 
@@ -102,7 +108,11 @@ def _possible_tools(name: str, tools: frozenset[str]) -> tuple[str, ...]:
         return SYNONYMS[plain]
     if plain.startswith("mcp"):
         return (ANY_MCP,)
-    near = [each for each in get_close_matches(plain, by_plain, n=8, cutoff=0.75) if abs(len(each) - len(plain)) <= 2]
+    near = [
+        each
+        for each in difflib.get_close_matches(plain, by_plain, n=8, cutoff=0.75)
+        if abs(len(each) - len(plain)) <= 2
+    ]
     if not near and plain.endswith("tool"):
         return _possible_tools(plain.removesuffix("tool"), tools)
     return tuple(known for each in near for known in by_plain[each])

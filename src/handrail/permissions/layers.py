@@ -16,7 +16,7 @@ from handrail.http.addresses import AddressClass
 from handrail.permissions.agent_limits import exceeded_limit
 from handrail.permissions.case import ELSEWHERE, Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect, is_note
+from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect, guards_files, is_note
 from handrail.permissions.matching import (
     Coverage,
     allowed_by_name,
@@ -27,7 +27,6 @@ from handrail.permissions.matching import (
 )
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
-from handrail.permissions.possible_files import guards_files
 from handrail.permissions.rules import EDIT, READ, Behaviour, Rule, RuleProblem
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 

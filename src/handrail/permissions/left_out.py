@@ -7,9 +7,9 @@ than read and may rename the file, in what links lead to, and where something el
 """
 
 import posixpath
-import re
 from collections.abc import Iterator
 
+from handrail.lazy import lazy_pattern
 from handrail.permissions.file_access import FileAccess, FileEffect
 from handrail.permissions.implied_paths import has_objection
 from handrail.permissions.policy import Policy
@@ -20,7 +20,7 @@ SEARCHES = frozenset(("grep", "rg"))
 # What a shell does itself. Behind any other wrapper another program starts the search.
 SHELL_CONSTRUCTS = frozenset(("for", "while", "if", "case", "group", "subshell", "$(...)", "<(...)"))
 ANY_SECRET = "all files with the name of a secret"  # noqa: S105 - words for people
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_.@+-]+\Z")  # a name that is no pattern
+PLAIN_NAME = lazy_pattern(r"[A-Za-z0-9_.@+-]+\Z")  # a name that is no pattern
 
 
 def can_leave_out(segment: Segment, policy: Policy) -> bool:

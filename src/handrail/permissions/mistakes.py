@@ -4,10 +4,10 @@ Rules that can be parsed and still do not do what they say: no tool has the name
 Each is a RuleProblem with the rules that were probably meant. The rule itself stays in force as it is written.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from handrail.lazy import lazy_pattern
 from handrail.permissions.known_tools import GONE, is_known, possible_tools
 from handrail.permissions.rules import (
     BASH,
@@ -23,11 +23,11 @@ from handrail.permissions.rules import (
 )
 from handrail.permissions.wide_rules import SUB_COMMANDS
 
-ABSOLUTE = re.compile(r"/(home|Users|etc|usr|var|tmp|opt|root)(/|\Z)")
-HOME = re.compile(r"(?:\$HOME|\$\{HOME\})(?=/|\Z)")
-DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-WORDS = re.compile(r"[\w./+-]+( +[\w./+-]+)*\Z")
+ABSOLUTE = lazy_pattern(r"/(home|Users|etc|usr|var|tmp|opt|root)(/|\Z)")
+HOME = lazy_pattern(r"(?:\$HOME|\$\{HOME\})(?=/|\Z)")
+DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]")
+BRACES = lazy_pattern(r"\{([^{}]*,[^{}]*)\}")
+WORDS = lazy_pattern(r"[\w./+-]+( +[\w./+-]+)*\Z")
 MAX_CHOICES = 100
 
 

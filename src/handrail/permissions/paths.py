@@ -7,19 +7,19 @@ Classifies places: inside the working folders, protected, critical, secret.
 """
 
 import posixpath
-import re
 import unicodedata
 from functools import lru_cache
 
 from handrail.files.paths import FileKind, Place
+from handrail.lazy import lazy_pattern
 from handrail.permissions.protected_names import find_at_home, find_protected
 from handrail.shell.patterns import NamePattern
 from handrail.shell.secrets import SYSTEM_FACTS, may_be_listed, no_file
 from handrail.shell.secrets import secret as secret_path
 
 # A pattern that leaves out hardly anything: `*`, `.*`, `.[!.]*`, `.??*`, `[a-z]*`.
-WILD = re.compile(r"[*?\[]")
-EVERY_NAME = re.compile(r"\.?(?:[*?]|\[[!^][^]]*\]|\[\[:\w+:\]\]|\[[^]]*[A-Za-z]-[A-Za-z][^]]*\])+\Z")
+WILD = lazy_pattern(r"[*?\[]")
+EVERY_NAME = lazy_pattern(r"\.?(?:[*?]|\[[!^][^]]*\]|\[\[:\w+:\]\]|\[[^]]*[A-Za-z]-[A-Za-z][^]]*\])+\Z")
 
 
 @lru_cache(maxsize=4096)

@@ -17,12 +17,13 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
+from handrail.lazy import lazy_pattern
 from handrail.permissions.rules import Behaviour, Rule
 
-WILD = re.compile(r"[*?\[\\]")
+WILD = lazy_pattern(r"[*?\[\\]")
 ANY_FOLDERS = "(?:/[^/]+)*"
 NARROW_FLAGS, WIDE_FLAGS = int(re.DOTALL), int(re.DOTALL | re.IGNORECASE)
-ENDING = re.compile(r"\*(\.[^.*?\[\\/]+)\Z")
+ENDING = lazy_pattern(r"\*(\.[^.*?\[\\/]+)\Z")
 
 
 class Anchors(NamedTuple):

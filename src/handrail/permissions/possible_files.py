@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from handrail.files.paths import FileKind, Place
+from handrail.lazy import lazy_pattern
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, paths_of
-from handrail.permissions.implied_paths import COPIERS, OBJECTING, has_objection, list_folder
+from handrail.permissions.implied_paths import COPIERS, has_objection, list_folder
 from handrail.permissions.policy import Policy
 from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Effect, Piece, PieceKind, Segment, Word
 from handrail.shell.shell_state import DECLARING
@@ -22,8 +23,8 @@ from handrail.shell.text_programs import program_text
 MAX_WORDS = 200
 MAX_CUTS = 12
 SEPARATORS = frozenset("=:,@+<>|")
-CLUSTER = re.compile(r"-[A-Za-z]{1,6}")
-NO_NAME = re.compile(r"[\s'\"`()\[\]{},;=<>|&:@]+")
+CLUSTER = lazy_pattern(r"-[A-Za-z]{1,6}")
+NO_NAME = lazy_pattern(r"[\s'\"`()\[\]{},;=<>|&:@]+")
 WILDCARDS = frozenset("*?[")
 NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
 FILE_KINDS = frozenset((PieceKind.LITERAL, PieceKind.GLOB, PieceKind.FOUND, PieceKind.FILE))
@@ -54,7 +55,7 @@ OWN_KINDS = frozenset(
 )
 # They name files in their input or in a file, or their input decides which files they write.
 UNPACKS: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern)
+    name: lazy_pattern(pattern)
     for names, pattern in {
         "tar bsdtar gtar star": r"-?[A-Za-z]*[xT]|--extract|--get|--files-from",
         "unzip cpio pax afio patch parallel unar": "",
@@ -78,12 +79,6 @@ NOT_PARSED = "the line is not understood, so which files it names is not known"
 FED = "what it runs is not known before it runs, nor are the files that this names"
 
 Places = Callable[[Segment, Word], Iterator[Place | None]]
-
-
-def guards_files(policy: Policy) -> bool:
-    """Whether there are deny or ask rules about files."""
-    indexes = [policy.index[kind] for kind in OBJECTING]
-    return any(not index.read.empty or not index.edit.empty for index in indexes)
 
 
 def possible_files(analysis: Analysis, places: Places, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:

@@ -8,6 +8,7 @@ allow rule only a line that is one plain command.
 import re
 from collections.abc import Iterable
 
+from handrail.lazy import lazy_pattern
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.shell import compile_shell
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
@@ -56,9 +57,9 @@ CMDLETS = {
     "write-output": "echo write",
 }
 ALIASES = {alias: name for name, aliases in CMDLETS.items() for alias in aliases.split()}
-SEPARATORS = re.compile(r"[;|&\n\r(){}]+|\$\(|@\(")
+SEPARATORS = lazy_pattern(r"[;|&\n\r(){}]+|\$\(|@\(")
 # Words, and quoted text in which nothing has a meaning.
-PLAIN = re.compile(r"""(?:[\w \t./\\:=,+%~*?-]|'[^'\n]*'|"[^"$`\n]*")+\Z""", re.ASCII)
+PLAIN = lazy_pattern(r"""(?:[\w \t./\\:=,+%~*?-]|'[^'\n]*'|"[^"$`\n]*")+\Z""", re.ASCII)
 
 
 def words_of(command: str, *, by_path: bool) -> list[str]:

@@ -8,9 +8,9 @@ import posixpath
 from collections.abc import Callable, Iterator
 
 from handrail.files.paths import FileKind, Place
-from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
+from handrail.permissions.file_access import OBJECTING, FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.hidden_files import hidden_file_check
-from handrail.permissions.implied_paths import OBJECTING, has_objection
+from handrail.permissions.implied_paths import has_objection
 from handrail.permissions.left_out import can_leave_out, leave_out, leave_out_all
 from handrail.permissions.policy import Policy
 from handrail.shell.listing import gone_through
@@ -19,6 +19,7 @@ from handrail.shell.model import Below, Segment, Word
 MAX_FOLDERS = 50
 NAMED_ONLY = frozenset(("diff", "colordiff"))  # they fail if a file they compare is missing
 VISIBLE = Below(links=False, hidden=False)
+EVERY_FILE = Below(links=True, hidden=True)
 
 
 def recursive_reads(

@@ -8,6 +8,7 @@ have meant is asked for.
 import re
 from enum import Enum
 
+from handrail.lazy import lazy_pattern
 from handrail.permissions.known_tools import possible_tools
 from handrail.records import record
 from handrail.tools.tool import NAME, McpInfo
@@ -147,8 +148,8 @@ NEVER_BY_PATH = {"Write": EDIT, "NotebookEdit": EDIT, "Glob": READ, "Grep": READ
 # No tool of this name is installed yet; the content of its rules has a grammar of its own: name, `name *`, `name:*`.
 SKILL = "Skill"
 
-NAME_GLOB = re.compile(r"[^\s()\x00-\x1f]+\Z")
-PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.*)\Z", re.DOTALL)
+NAME_GLOB = lazy_pattern(r"[^\s()\x00-\x1f]+\Z")
+PARAMETER = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_]*):(.*)\Z", re.DOTALL)
 MCP = "mcp__"
 
 

@@ -1,214 +1,23 @@
 """
-Matches rules against shell commands.
+Matches rules against shell commands, by the words that they begin with.
 
-A command line is split into parts, one per program that would start. Allow rules match the words as they are written;
-deny and ask rules also see through program folders, leading options, wrappers and inner shells, and match what a line
-that could not be parsed may run.
+A rule is compared with the text of one part of a command line, in which words are separated by `WORD_END`.
 """
 
 import re
-import shlex
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
 
+from handrail.lazy import lazy_pattern
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
-from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, CommandVerdict, Does, Piece, PieceKind, Segment, Word
-from handrail.shell.text_programs import POWERSHELLS, SHELLS, STDIN, program_text
 
-UNKNOWN = "\ue000"  # stands for text that is not known
-LATER = frozenset(("at", "batch", "newgrp", "crontab", "ed"))  # run what they read
 # They run the command after them unchanged, so an allow rule sees through them.
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
 # Their arguments matter so much that a rule with a wildcard does not cover them.
 EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
-MAX_SKIPPED = 8
-KNOWN = frozenset(
-    (
-        PieceKind.LITERAL,
-        PieceKind.GLOB,
-        PieceKind.TILDE,
-        PieceKind.INPUT,
-        PieceKind.FOUND,
-        PieceKind.FILE,
-        PieceKind.ARITHMETIC,
-    )
-)
-IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
-QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
-BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
-ODD, STARS, BLANKS = re.compile(r"""['"\\\x00]"""), re.compile(r"\*+"), re.compile(r"\s+")
-OPERATORS = re.compile(r"[|&;<>`\n]|\$\(")
-
-
-class CommandPart(NamedTuple):
-    """One program that would start, as rules see it."""
-
-    name: str
-    text: str
-    """The words as written, for allow rules; empty when there is no program or its name is not known."""
-    suspects: tuple[str, ...]
-    """All spellings of the same command, for deny and ask rules."""
-    openings: tuple[str, ...]
-    """The beginnings of such spellings up to the first unknown text, which may be what a rule names."""
-    shown: str
-    read_only: bool
-    why: str = ""
-    """Why it is not read-only."""
-    plain: bool = True
-    """Whether every word is known well enough for an allow rule."""
-    transparent: bool = False
-    exact_only: bool = False
-    accepted: bool = False
-    """Whether mode acceptEdits allows it inside the working folders."""
-    removes: bool = False
-    """It deletes files."""
-    only_redirects: bool = False
-    """Whether it is read-only except for redirections."""
-    conditional: bool = False
-    """Whether it only reads where the repository names no programs to run."""
-    powershell: bool = False
-    """Whether it starts PowerShell."""
-    until: int = 0
-    """The first part after it that it does not start itself."""
-
-
-def parts_of(analysis: Analysis) -> tuple[CommandPart, ...]:
-    segments = analysis.segments
-    return tuple(part(segment, last_child(segments, at)) for at, segment in enumerate(segments))
-
-
-def last_child(segments: tuple[Segment, ...], at: int) -> int:
-    """The end of the segments that a segment runs: they follow it and have it in their path."""
-    segment, end = segments[at], at + 1
-    if not any(effect.child or effect.shell is not None for effect in segment.effects):
-        return end
-    inside = (*segment.path, segment.entry or segment.name)
-    while end < len(segments) and segments[end].path[: len(inside)] == inside:
-        end += 1
-    return end
-
-
-def part(segment: Segment, until: int) -> CommandPart:
-    words = [render(word) for word in segment.argv]
-    name = segment.name
-    known = bool(words) and segment.argv[0].literal is not None
-    read_only = segment.verdict is CommandVerdict.READ_ONLY
-    sets_variable = harmful_setting(segment)
-    plain_xargs = len(words) > 1 and words[0] == "xargs" and not words[1].startswith("-")
-    passes_on = name in TRANSPARENT or plain_xargs
-    return CommandPart(
-        name=name,
-        text=WORD_END.join(words) if known else "",
-        suspects=tuple(dict.fromkeys(spellings(segment, words))),
-        openings=tuple(dict.fromkeys(openings(segment))),
-        shown=" ".join(words) or segment.node,
-        read_only=read_only,
-        why="; ".join(dict.fromkeys(reason.text for reason in segment.reasons)),
-        plain=known and all(map(known_word, segment.argv)) and "subshell" not in segment.path and not sets_variable,
-        transparent=passes_on and not sets_variable and any(effect.child for effect in segment.effects),
-        exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
-        accepted=segment.only_edits and only_edits(segment),
-        removes=segment.removes,
-        only_redirects=not read_only and segment.only_redirects,
-        conditional=any(need.of_git for need in segment.requires),
-        powershell=name.lower() in POWERSHELLS,
-        until=until,
-    )
-
-
-def render(word: Word) -> str:
-    text = word.literal
-    return str(word) if text is None else text
-
-
-def known_word(word: Word) -> bool:
-    return all(piece.kind in KNOWN or piece.values is not None for piece in word.pieces)
-
-
-def in_background(analysis: Analysis) -> bool:
-    """Whether a part keeps running in the background, which no command rule allows."""
-    return "&" in analysis.text and BACKGROUND.search(QUOTED.sub("", analysis.text)) is not None
-
-
-def harmful_setting(segment: Segment) -> bool:
-    """Whether `NAME=value command` sets a variable that may change what the command does."""
-    settings = [word for _, word in segment.env]
-    return any(effect.does is Does.STATE and effect.word in settings for effect in segment.effects if effect.word)
-
-
-def only_edits(segment: Segment) -> bool:
-    """Whether every file that an editing command changes is known, and a `sed` runs nothing."""
-    written = all(map(known_word, segment.writes))
-    return written and (segment.entry != "sed" or harmless_sed(segment))
-
-
-def harmless_sed(segment: Segment) -> bool:
-    """Whether `sed -i` only edits files: the same line without -i has to be read-only."""
-    words = [word.literal for word in segment.argv]
-    known = [word for word in words if word is not None]
-    rest = [word for word in known if not IN_PLACE.match(word)]
-    if len(known) < len(words) or len(rest) == len(known):
-        return False
-    return analyse(shlex.join(rest)).verdict is CommandVerdict.READ_ONLY
-
-
-def spellings(segment: Segment, words: list[str]) -> Iterator[str]:
-    """The command under each name it can have, without its folder, and without options before a sub-command."""
-    if not words:
-        return
-    for name in segment.argv[0].alternatives or (words[0],):
-        plain = name.rpartition("/")[2]
-        for start in dict.fromkeys((name, plain, plain.lower())):  # some volumes ignore case
-            yield WORD_END.join((start, *words[1:]))
-        yield from skipping(plain, words)
-
-
-def openings(segment: Segment) -> Iterator[str]:
-    """The known beginning of each spelling with unknown text; an empty text for a shell that reads its program."""
-    if reads_program(segment):
-        yield ""
-    marked = ["".join(UNKNOWN if unknown(piece) else piece.text for piece in word.pieces) for word in segment.argv]
-    if any(UNKNOWN in word for word in marked):
-        plain = segment.argv[0]._replace(pieces=(Piece(PieceKind.LITERAL, marked[0]),))
-        for text in spellings(segment._replace(argv=(plain, *segment.argv[1:])), marked):
-            opening, unclear, _ = text.partition(UNKNOWN)
-            if unclear:
-                yield opening
-
-
-def unknown(piece: Piece) -> bool:
-    return piece.kind not in (PieceKind.LITERAL, PieceKind.TILDE) and not (piece.values and len(piece.values) == 1)
-
-
-def reads_program(segment: Segment) -> bool:
-    """Whether it runs what is not known before it runs: text that it reads, or that is in another language."""
-    if program_text(segment).unknown and segment.name not in SHELLS:
-        return True
-    if any(effect.shell is not None for effect in segment.effects):
-        return False
-    if segment.name.lower() in POWERSHELLS:
-        return True
-    files = [word.literal for word in segment.argv[1:] if not (word.literal or "").startswith(("-", "+", "<"))]
-    if segment.name in ("source", "."):
-        return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
-    if segment.name in LATER:
-        return True
-    # behind `-c` or `-s`, also in a cluster, the next words are not files
-    named = any(STDIN.match(word.literal or "") for word in segment.argv[1:])
-    switch = named or any(re.match(r"-[A-Za-z]*[cs]", word.prefix) for word in segment.argv[1:])
-    unclear = not files or None in files or switch
-    return segment.name in SHELLS and unclear
-
-
-def skipping(name: str, words: list[str]) -> Iterator[str]:
-    """`git -C x --no-pager push` is also `git push`: options, and words that may be their values, are left out."""
-    for at in range(2, min(len(words), MAX_SKIPPED + 1)):
-        if not words[at - 1].startswith("-") and not words[at - 2].startswith("-"):
-            return
-        if not words[at].startswith("-"):
-            yield WORD_END.join((name, *words[at:]))
+QUOTED = lazy_pattern(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+ODD, STARS, BLANKS = lazy_pattern(r"""['"\\\x00]"""), lazy_pattern(r"\*+"), lazy_pattern(r"\s+")
+OPERATORS = lazy_pattern(r"[|&;<>`\n]|\$\(")
 
 
 def compile_shell(spec: str) -> WildcardPattern:

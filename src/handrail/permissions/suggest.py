@@ -1,17 +1,21 @@
 """The rules that "always allow" would write: one for each part that no rule allows yet, and none that is too wide."""
 
-import re
 import shlex
+from typing import TYPE_CHECKING
 
 from handrail.http.addresses import AddressClass
+from handrail.lazy import lazy_pattern
 from handrail.permissions.case import Case
 from handrail.permissions.matching import coverage
 from handrail.permissions.rules import BASH, WEB_FETCH, Behaviour, Rule, parse_rule
-from handrail.permissions.shell import EXACT_ONLY, CommandPart, compile_shell
+from handrail.permissions.shell import EXACT_ONLY, compile_shell
 from handrail.permissions.wide_rules import RUN_ANYTHING, SUB_COMMANDS, wide_command
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.records import record
 from handrail.tools.mcp_names import normalise, server_name
+
+if TYPE_CHECKING:
+    from handrail.permissions.command_parts import CommandPart
 
 MAX_RULES = 5
 STAR = r"\*"
@@ -22,7 +26,7 @@ DEEP = {
     "npm exec": 0, "yarn exec": 0, "pnpm exec": 0, "pnpm dlx": 0, "yarn dlx": 0, "docker run": 0, "docker exec": 0,
     "kubectl exec": 0, "git config": 0, "npm config": 0, "podman run": 0, "podman exec": 0,
 }  # fmt: skip
-PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+\Z")
+PLAIN = lazy_pattern(r"[A-Za-z0-9_./:@%+,=-]+\Z")
 
 
 @record
@@ -80,7 +84,7 @@ def command_rules(case: Case) -> tuple[str, ...]:
     return rules if None not in found and len(rules) <= MAX_RULES else ()
 
 
-def outermost(parts: tuple[CommandPart, ...], wanted: tuple[int, ...]) -> list[int]:
+def outermost(parts: "tuple[CommandPart, ...]", wanted: tuple[int, ...]) -> list[int]:
     """The wanted parts, without those that another wanted part starts."""
     found: list[int] = []
     for at in wanted:
@@ -89,7 +93,7 @@ def outermost(parts: tuple[CommandPart, ...], wanted: tuple[int, ...]) -> list[i
     return found
 
 
-def rule_for(part: CommandPart) -> str | None:
+def rule_for(part: "CommandPart") -> str | None:
     """A prefix rule where that is safe, else a rule for the exact command; None when no rule can cover the part."""
     words = part.text.split(WORD_END)
     if not part.plain or not part.text:

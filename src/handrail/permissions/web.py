@@ -1,18 +1,18 @@
 """Matches domain rules against URLs."""
 
 import ipaddress
-import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from handrail.http.web_url import WebTarget, host_name
+from handrail.lazy import lazy_pattern
 from handrail.permissions.rules import Behaviour, Rule
 
 PortRule: TypeAlias = tuple[int | None, Rule]
 """A rule with the port that it is about; None = every one."""
 
-PORT = re.compile(r"(.+):(\d{1,5})\Z")
+PORT = lazy_pattern(r"(.+):(\d{1,5})\Z")
 
 
 class DomainIndex:

@@ -7,6 +7,8 @@ harmless settings only. Names are in lower case, as `section.subsection.key`.
 
 import re
 
+from handrail.lazy import lazy_pattern
+
 PROGRAMS = {
     "external diff": r"diff\.(?:external|.*\.command)",
     "textconv": r"diff\..*\.textconv",
@@ -26,8 +28,8 @@ def matcher(*kinds: str) -> re.Pattern[str]:
     return re.compile("(?:" + "|".join(PROGRAMS[kind] for kind in kinds) + r")\Z")
 
 
-RUNS_OR_FETCHES = re.compile(rf"(?:{'|'.join(PROGRAMS.values())}|{FETCHES})\Z")
-HARMLESS = re.compile(
+RUNS_OR_FETCHES = lazy_pattern(rf"(?:{'|'.join(PROGRAMS.values())}|{FETCHES})\Z")
+HARMLESS = lazy_pattern(
     r"(?:core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)"
     r"|extensions\.(?:objectformat|refstorage)|user\.(?:name|email)|init\.defaultbranch"
     r"|remote\..*\.(?:url|fetch|tagopt|partialclonefilter)|branch\..*\.(?:remote|merge|rebase)"

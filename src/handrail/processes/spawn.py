@@ -4,18 +4,24 @@ import asyncio
 import errno
 import marshal
 import os
-import shutil
 import socket
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from select import select
+from typing import TYPE_CHECKING
 
+from handrail.lazy import lazy
 from handrail.processes.sandbox_contract import Restrictions
 from handrail.processes.supervisor import SUPERVISOR
 from handrail.processes.tree import SIGCONT, SIGKILL, children_of, descendants, send, tracer_of
 from handrail.processes.wire import COMMAND, SWEEP, message
 from handrail.records import record
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy("shutil")  # 4 ms, and a shell is named by its path
 
 GRACE = 0.5
 LINGER = 0.1

@@ -6,13 +6,14 @@ from hashlib import sha1
 from typing import Protocol
 
 from handrail.conversation.request import Encoded, Request, ToolDefinition
+from handrail.lazy import lazy_pattern
 from handrail.providers.quirks import Quirks
 from handrail.providers.reader import AnswerReader
 from handrail.records import record
 
 Headers = tuple[tuple[str, str], ...]
 
-BAD_NAME_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
+BAD_NAME_CHARACTER = lazy_pattern(r"[^a-zA-Z0-9_-]")
 
 
 class RequestWriter(Protocol):

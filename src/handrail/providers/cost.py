@@ -1,19 +1,9 @@
 """What answers cost, from the table of prices. An unknown model has no price, which is not zero."""
 
 import re
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from handrail.conversation.stream import Usage
-from handrail.lazy import lazy
-from handrail.records import record
-
-if TYPE_CHECKING:
-    import tomllib
-else:
-    tomllib = lazy("tomllib")  # 6 ms, and no first request needs it
+from handrail.providers.prices import PRICES, Price
 
 MILLION = 1_000_000
 SEARCH_DOLLARS = 0.01
@@ -21,29 +11,11 @@ SEARCH_DOLLARS = 0.01
 VERSION_AFTER = r"(?:$|[-@:]).*"
 
 
-@record
-class Price:
-    """US dollars per million tokens. A cache price that is None is the price of input."""
-
-    input: float
-    output: float
-    cache_read: float | None = None
-    cache_write: float | None = None
-
-
-@cache
-def price_table() -> Mapping[str, Price]:
-    """The shipped table; read on first use."""
-    text = Path(__file__).with_name("prices.toml").read_text("utf-8")
-    return {name: Price(**row) for name, row in tomllib.loads(text)["models"].items()}
-
-
 def price_of(model: str) -> Price | None:
     """The price of a model: the longest row that its name begins with, at the end of a word."""
-    table = price_table()
     bare = model.rpartition("/")[2].removeprefix("anthropic.").removeprefix("openai.")
-    rows = [name for name in table if bare.startswith(name) and re.fullmatch(VERSION_AFTER, bare[len(name) :])]
-    return table[max(rows, key=len)] if rows else None
+    rows = [name for name in PRICES if bare.startswith(name) and re.fullmatch(VERSION_AFTER, bare[len(name) :])]
+    return PRICES[max(rows, key=len)] if rows else None
 
 
 def cost_of(usage: Usage, price: Price | None) -> float | None:

@@ -2,7 +2,6 @@
 
 import glob
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from ipaddress import ip_address
@@ -11,6 +10,7 @@ from pathlib import Path
 from handrail.config.places import SettingsPlaces
 from handrail.files.search_path import program_folders
 from handrail.http.addresses import AddressClass, address_class
+from handrail.lazy import lazy_pattern
 from handrail.permissions.deny_paths import denied_patterns
 from handrail.permissions.policy import Policy
 from handrail.permissions.protected_names import Reach, names_of
@@ -19,7 +19,7 @@ from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import SandboxSettings, read_settings
 from handrail.session.load_settings import LoadedSettings
 
-WILD = re.compile(r"[*?\[]")
+WILD = lazy_pattern(r"[*?\[]")
 MANY = 200
 """So many files of a pattern are hidden one by one; every one of them is a mount."""
 OF_GIT = frozenset((".git", "git~1"))

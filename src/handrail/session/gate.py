@@ -3,17 +3,23 @@
 from collections.abc import Callable, Iterable, Mapping
 from os.path import realpath
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.config.execution import agent_settings
 from handrail.conversation.redact import Redactor
 from handrail.dispatch.approval.audit import Audit
-from handrail.dispatch.approval.classifier import Classifier
 from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.question import Handler, PermissionHooks
-from handrail.dispatch.approval.sdk import CallbackHandler, CanUseTool
+from handrail.lazy import lazy
 from handrail.session.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
+
+if TYPE_CHECKING:
+    from handrail.dispatch.approval import sdk
+    from handrail.dispatch.approval.classifier import Classifier
+    from handrail.dispatch.approval.question import Handler, PermissionHooks
+else:
+    sdk = lazy("handrail.dispatch.approval.sdk")  # what asks is loaded with the first question
 
 WAITS = {"60s": 60.0, "5m": 300.0, "10m": 600.0}
 """The values of `askUserQuestionTimeout`, in seconds."""
@@ -22,17 +28,17 @@ WAITS = {"60s": 60.0, "5m": 300.0, "10m": 600.0}
 def open_gate(
     settings: SessionSettings,
     *,
-    can_use_tool: CanUseTool | None = None,
-    handler: Handler | None = None,
-    hooks: PermissionHooks | None = None,
-    classifier: Classifier | None = None,
+    can_use_tool: "sdk.CanUseTool | None" = None,
+    handler: "Handler | None" = None,
+    hooks: "PermissionHooks | None" = None,
+    classifier: "Classifier | None" = None,
     redactor: Redactor,
     readable: Iterable[Path] = (),
     plan_file: Path | None = None,
     session_id: str = "",
     origin: Mapping[str, str] | None = None,
     keep_audit: bool = True,
-    with_live: Callable[[Handler | None], Handler] | None = None,
+    with_live: "Callable[[Handler | None], Handler] | None" = None,
 ) -> PolicyGate:
     """
     A gate that decides by the settings at each call; `readable` are the folders of the session's own files.
@@ -41,7 +47,7 @@ def open_gate(
     """
     policy, loaded = settings.in_force(), settings.loaded
     policy.apply(lambda now: now.with_kept(map(realpath, readable)))
-    asked = handler if can_use_tool is None else CallbackHandler(can_use_tool)
+    asked = handler if can_use_tool is None else sdk.CallbackHandler(can_use_tool)
     if with_live is not None:
         asked = with_live(asked)
     can_ask = asked is not None

@@ -10,7 +10,8 @@ from typing import Any
 
 from handrail.errors import SettingsError
 from handrail.loop.windows import window_of
-from handrail.providers.cost import Price, price_of
+from handrail.providers.cost import price_of
+from handrail.providers.prices import Price
 from handrail.records import record
 
 PRICES = {

@@ -15,7 +15,8 @@ from handrail.loop.run_config import Model, Stream
 from handrail.loop.usage import Cost
 from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.providers.client import Provider
-from handrail.providers.cost import Price, cost_of, price_of
+from handrail.providers.cost import cost_of, price_of
+from handrail.providers.prices import Price
 from handrail.records import record
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import Layer, Settings
-from handrail.config.unused_keys import misplaced_lists
 from handrail.lazy import lazy
 from handrail.permissions.mistakes import narrowing_mistakes
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
@@ -23,9 +22,11 @@ from handrail.session.caller_names import GUARDING, CallerNames
 from handrail.session.load_settings import HookSection, LoadedSettings
 
 if TYPE_CHECKING:
+    from handrail.config import unused_keys
     from handrail.hooks import events as hook_events
     from handrail.hooks import matcher_check, scripts, specs
-else:  # only settings with hooks pay for them
+else:  # only projects with settings pay for them, or those with hooks
+    unused_keys = lazy("handrail.config.unused_keys")
     hook_events = lazy("handrail.hooks.events")
     matcher_check = lazy("handrail.hooks.matcher_check")
     scripts = lazy("handrail.hooks.scripts")
@@ -55,7 +56,7 @@ def settings_problems(loaded: LoadedSettings, places: SettingsPlaces, names: Cal
 
 def misplaced_rules(layer: Layer, places: SettingsPlaces, names: CallerNames) -> Iterator[RuleProblem]:
     """The rules of a file that stand in the wrong place; what only forbids needs no trust."""
-    for path, wanted, value in misplaced_lists(layer.document.values):
+    for path, wanted, value in unused_keys.misplaced_lists(layer.document.values):
         kind = Behaviour(wanted)
         message = f"rules of {format_path(path)!r} have no effect; move them to permissions.{kind.value}"
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else [value]

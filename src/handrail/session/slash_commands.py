@@ -20,7 +20,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.extensions.commands import NAME, CommandFile
 from handrail.hooks.texts import reminder
-from handrail.lazy import lazy
+from handrail.lazy import lazy, lazy_pattern
 from handrail.loop.complete_prompt import CompletedPrompt, CompletePrompt, PromptRefusal
 from handrail.loop.events import SYNTHETIC, BlockComplete, ConversationReset, LoopEvent, RunEnded, RunStarted
 from handrail.loop.memory import imports
@@ -48,7 +48,7 @@ else:
     command_turn = lazy("handrail.session.command_turn")  # it runs calls, and loads what decides about them
 
 MCP = "mcp__"
-CALLED = re.compile(rf"/(?P<name>{NAME.pattern})(?:\s+(?P<words>.*))?", re.DOTALL)
+CALLED = lazy_pattern(rf"/(?P<name>{NAME.pattern})(?:\s+(?P<words>.*))?", re.DOTALL)
 
 
 class CommandSession(Protocol):

@@ -1,21 +1,21 @@
 """
 Loads what the first call of a tool needs, in a thread, while the model thinks about the first request.
 
-    request sent -> [a moment, in which it leaves] -> what every call needs -> the tools, those called first first
-                                                                            -> the supervisor of commands
+    request sent -> [a moment, in which it leaves] -> the supervisor of commands, a process that starts beside the rest
+                                                   -> what every call needs -> the tools, those called first first
 
-While calls run, loading pauses, so that it does not compete with them. A call that comes before loading is done imports
-what it needs itself.
+Each step begins when the event loop has nothing else to do, and none while calls run, so that loading does not compete
+with them. A call that comes before loading is done imports what it needs itself.
 """
 
 import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from handrail.builtin.services import ToolServices
 from handrail.loop.events import LoopEvent, RequestSent
-from handrail.providers.cost import price_table
 from handrail.session.conversation import Conversation
 from handrail.tools.events import CallQueued
 from handrail.tools.stub import fetch
@@ -26,6 +26,8 @@ FOR_EVERY_CALL = ("handrail.session.gate", "handrail.session.services")
 FIRST_CALLED = ("bash.tool", "read.tool", "grep.tool", "glob", "edit", "write")
 """Modules of the tools that models call first, in this order."""
 SHELL = "handrail.builtin.bash.tool"
+COMMANDS = "handrail.permissions.shell_case"
+"""What decisions on commands need beside what the shell itself does."""
 
 
 class WarmUp:
@@ -49,24 +51,42 @@ class WarmUp:
             self._may_load.set()
             if not self._has_begun:
                 self._has_begun = True
-                loading = threading.Thread(target=self.load, daemon=True)
-                asyncio.get_running_loop().call_later(DELAY, loading.start)
+                loop = asyncio.get_running_loop()
+                loading = threading.Thread(target=self.load, args=(partial(_wait_until_free, loop),), daemon=True)
+                loop.call_later(DELAY, loading.start)
 
-    def load(self) -> None:
-        """Load everything now."""
-        price_table()
+    def load(self, wait: Callable[[], bool] = lambda: True) -> None:
+        """Load everything now. `wait` returns when the next step may begin; false = none may any more."""
+        modules = self._tool_modules()
+        if SHELL in modules:
+            with suppress(OSError):  # the first command will say it
+                fetch("handrail.processes.supervisor").SUPERVISOR.start()
         for module in FOR_EVERY_CALL:
             fetch(module)
         self._prepare_policy()
-        for module in self._tool_modules():
+        for module in modules:
             self._may_load.wait()
+            if not wait():
+                return
             fetch(module)
             if module == SHELL:
-                with suppress(OSError):  # the first command will say it
-                    fetch("handrail.processes.supervisor").SUPERVISOR.start()
+                fetch(COMMANDS)
         self._services()
 
     def _tool_modules(self) -> list[str]:
         """The modules of the tools, those that are called first at the beginning."""
         modules, likely = self._conversation.tools.modules(), [f"handrail.builtin.{name}" for name in FIRST_CALLED]
         return sorted(modules, key=lambda name: (*likely, name).index(name))
+
+
+def _wait_until_free(loop: asyncio.AbstractEventLoop) -> bool:
+    """Wait until an event loop comes to what waits least urgently; false if it is closed."""
+    free = threading.Event()
+    try:
+        loop.call_soon_threadsafe(free.set)
+    except RuntimeError:
+        return False
+    while not free.wait(1):
+        if loop.is_closed():
+            return False
+    return True

@@ -6,20 +6,20 @@ finds the files of a pattern, each of which may be a link.
 """
 
 import posixpath
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from handrail.lazy import lazy_pattern
 from handrail.shell.listing import checked_listing, from_listing, origin
 from handrail.shell.model import Analysis, Does, PieceKind, Segment, Word
-from handrail.shell.patterns import PathPattern, escape, has_wildcard, is_wild, pattern_text, read_pattern, unescape
+from handrail.shell.patterns import PathPattern, escape, is_wild, read_pattern, unescape
 from handrail.shell.secrets import SYSTEM_FACTS, may_be_listed, secret
 
-WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
+WHOLE = lazy_pattern(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
 
-BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+BRACES = lazy_pattern(r"\{([^{},]*(?:,[^{},]*)+)\}")
 MAX_BRACED = 64
-CLIMBING = re.compile(r"\.[.*?\[]")
+CLIMBING = lazy_pattern(r"\.[.*?\[]")
 REPOSITORY = "git-real-repository"  # the requirement of every command that works in a repository
 
 Place = TypeVar("Place")
@@ -128,11 +128,11 @@ def paths(word: Word, cwd: str, home: str) -> tuple[PathText | None, ...]:
         return ()
     if any(piece.kind is PieceKind.BRACE for piece in word.pieces):
         return expand_braces(word)
-    wild = has_wildcard(word)
+    wild = word.has_wildcard
     text = ""
     for at, piece in enumerate(word.pieces):
         if piece.kind in (PieceKind.LITERAL, PieceKind.GLOB):
-            text += pattern_text(piece) if wild else piece.text
+            text += piece.pattern if wild else piece.text
         elif piece.kind in (PieceKind.FOUND, PieceKind.FILE):
             text += "/x"
         elif at == 0 and piece.text == "$PWD" and (piece.quoted or WHOLE.match(cwd)):

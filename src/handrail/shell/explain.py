@@ -1,7 +1,6 @@
 """Describes an analysis in text for the user."""
 
-import re
-
+from handrail.lazy import lazy_pattern
 from handrail.shell.model import Analysis, CommandVerdict, Does, Segment, Word
 
 HEADLINE = {
@@ -9,7 +8,7 @@ HEADLINE = {
     CommandVerdict.NOT_READ_ONLY: "not read-only",
     CommandVerdict.NOT_UNDERSTOOD: "not understood",
 }
-PLAIN = re.compile(r"[\w./:=@%+,{}*?\[\]$~^#<>()-]+\Z")
+PLAIN = lazy_pattern(r"[\w./:=@%+,{}*?\[\]$~^#<>()-]+\Z")
 
 
 def explain(analysis: Analysis) -> str:

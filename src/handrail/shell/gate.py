@@ -9,6 +9,7 @@ import re
 import unicodedata
 
 from handrail.errors import UnclearError
+from handrail.lazy import lazy_pattern
 
 MAX_BYTES = 10_000
 
@@ -19,7 +20,7 @@ REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(c) for c in range(0xFE00, 0xFE10)}
 VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 
-ASCII_OK = re.compile(r"[\t\n\x20-\x7e]*\Z")
+ASCII_OK = lazy_pattern(r"[\t\n\x20-\x7e]*\Z")
 
 
 def check(text: str) -> None:
@@ -35,11 +36,11 @@ def check(text: str) -> None:
             raise UnclearError(f"character U+{ord(char):04X} is invisible, a control or an odd blank", at, at + 1)
 
 
-QUOTED_OR_ESCAPED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
-ESCAPED = re.compile(r"\\.", re.DOTALL)
+QUOTED_OR_ESCAPED = lazy_pattern(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+ESCAPED = lazy_pattern(r"\\.", re.DOTALL)
 # Where it takes more than quotes to know whether a backslash-newline counts: here-documents, substitutions, $'...',
 # comments.
-JOIN_DEPENDS = re.compile(r"<<|`|\$[({']|[<>]\(|#")
+JOIN_DEPENDS = lazy_pattern(r"<<|`|\$[({']|[<>]\(|#")
 
 
 def join_lines(text: str) -> str:

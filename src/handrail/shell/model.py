@@ -15,6 +15,8 @@ from enum import Enum, IntEnum
 from itertools import pairwise, product, takewhile
 from typing import Any, NamedTuple
 
+from handrail.shell.patterns import escape
+
 MAX_ALTERNATIVES = 16
 
 
@@ -51,6 +53,11 @@ class Piece(NamedTuple):
     values: tuple[str, ...] | None = None
     script: object | None = None  # syntax.Script of a substitution, or the Segment whose names it stands for
     narrowed: bool = False  # FOUND, FILE: only names that pass a test, not all that is there
+
+    @property
+    def pattern(self) -> str:
+        """A literal or a wildcard as a part of a pattern for names."""
+        return escape(self.text) if self.quoted and self.kind is PieceKind.LITERAL else self.text
 
 
 # Can turn into nothing at all.
@@ -89,6 +96,11 @@ class Word(NamedTuple):
                 return None
             choices.append(options)
         return tuple("".join(parts) for parts in product(*choices))
+
+    @property
+    def has_wildcard(self) -> bool:
+        """Whether a part of it stands for the names of files."""
+        return any(piece.kind is PieceKind.GLOB for piece in self.pieces)
 
     @property
     def prefix(self) -> str:

@@ -7,9 +7,9 @@ It reads a closed part of the language. Functions are read but never trusted; ar
 arithmetic commands, `select`, `coproc`, extended globs and `=~` are refused.
 """
 
-import re
 from collections.abc import Callable
 
+from handrail.lazy import lazy_pattern
 from handrail.shell.compounds import Compounds
 from handrail.shell.model import Redirection, Word
 from handrail.shell.syntax import Command, CommandPipeline, Compound, Script, Simple
@@ -17,8 +17,8 @@ from handrail.shell.words import META
 
 MAX_DEPTH = 30
 MAX_COMMANDS = 200
-ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
-CALL = re.compile(r"[ \t]*\(")
+ASSIGN = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
+CALL = lazy_pattern(r"[ \t]*\(")
 KEYWORDS = frozenset("if then elif else fi for while until do done case esac { } [[ ! time in".split())
 REFUSED_KEYWORDS = frozenset(("select", "coproc"))
 SEPARATORS = ("&&", "||", ";;", ";", "&", "\n")

@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.errors import UnclearError
-from handrail.shell.model import Piece, PieceKind, Word
+from handrail.lazy import lazy_pattern
 
-WILD = re.compile(r"\\.|[*?\[]", re.DOTALL)
-ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-SPECIAL = re.compile(r"[^\w/.]", re.ASCII)
+WILD = lazy_pattern(r"\\.|[*?\[]", re.DOTALL)
+ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)
+SPECIAL = lazy_pattern(r"[^\w/.]", re.ASCII)
 FIRST_BEYOND_ASCII = 128
 ASCII = frozenset(range(FIRST_BEYOND_ASCII))
 MAX_ITEMS = 1000  # a name has at most 255 bytes
@@ -41,9 +41,9 @@ CLASSES = {
     "print": string.ascii_letters + string.digits + string.punctuation + " ",
     "word": string.ascii_letters + string.digits + "_",
 }
-CLASS = re.compile(r"\[:([a-z]+):\]")
+CLASS = lazy_pattern(r"\[:([a-z]+):\]")
 # A member of a bracket: an escaped character or a plain one. What begins `[:`, `[=` or `[.` is no plain character.
-MEMBER = re.compile(r"\\([^/\[\]])|(\[(?![:.=])|[^\\\[\]])", re.DOTALL)
+MEMBER = lazy_pattern(r"\\([^/\[\]])|(\[(?![:.=])|[^\\\[\]])", re.DOTALL)
 
 
 class Characters(NamedTuple):
@@ -237,12 +237,3 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     return ESCAPED.sub(r"\1", text)
-
-
-def pattern_text(piece: Piece) -> str:
-    """A literal piece or a wildcard as a part of a pattern."""
-    return escape(piece.text) if piece.quoted and piece.kind is PieceKind.LITERAL else piece.text
-
-
-def has_wildcard(word: Word) -> bool:
-    return any(piece.kind is PieceKind.GLOB for piece in word.pieces)

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from handrail.lazy import lazy_pattern
 from handrail.shell import tables
 from handrail.shell.gate import MAX_BYTES
 from handrail.shell.tables.format import CARRIERS, Unless
@@ -21,7 +22,7 @@ MAX_DEPTH = 4
 
 Words = tuple[str, ...]
 
-TOKEN = re.compile(
+TOKEN = lazy_pattern(
     r"""
       (?P<ansi>\$'(?:[^'\\]|\\.)*(?:'|\Z))
     | (?P<single>'[^']*(?:'|\Z))
@@ -35,17 +36,17 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.DOTALL)
-PARAMETER = re.compile(r"\$(?:([A-Za-z_]\w*)|\{!?([A-Za-z_]\w*)[^}]*\}?)")
+ASSIGNMENT = lazy_pattern(r"([A-Za-z_]\w*)\+?=(.*)\Z", re.DOTALL)
+PARAMETER = lazy_pattern(r"\$(?:([A-Za-z_]\w*)|\{!?([A-Za-z_]\w*)[^}]*\}?)")
 LEADING = frozenset(
     "if then elif else while until do time ! { } coproc function select for case in esac fi done".split()
 )
-ANSI_ESCAPE = re.compile(
+ANSI_ESCAPE = lazy_pattern(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
 CUTS = str.maketrans(dict.fromkeys(";&|()`$<>{},/\n=", " "))
-QUOTED_TEXT = re.compile(r"[\s;&|]")  # in a word only if quoted
-MAY_BE_TEXT = re.compile(r"[\s;&|`$(]")
+QUOTED_TEXT = lazy_pattern(r"[\s;&|]")  # in a word only if quoted
+MAY_BE_TEXT = lazy_pattern(r"[\s;&|`$(]")
 
 
 def possible_commands(text: str) -> tuple[Words, ...]:

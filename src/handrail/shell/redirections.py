@@ -1,12 +1,11 @@
 """Redirections, and here-documents with their bodies."""
 
-import re
-
+from handrail.lazy import lazy_pattern
 from handrail.shell.cursor import Cursor
 from handrail.shell.model import Piece, PieceKind, Redirection, Word
 from handrail.shell.words import META
 
-REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|>&|>>|>\||<|>)|(&>>|&>)")
+REDIRECT = lazy_pattern(r"([0-9]*)(<<<|<<-|<<|<>|<&|>&|>>|>\||<|>)|(&>>|&>)")
 
 
 class Redirections(Cursor):

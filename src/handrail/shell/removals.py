@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from handrail.lazy import lazy_pattern
 from handrail.shell import tables
 from handrail.shell.listing import PLACE, fd_finds_all, finds_all, start_of
 from handrail.shell.model import (
@@ -40,19 +41,19 @@ WHICH = frozenset(("which", "command", "type", "whereis"))  # print where a prog
 PASS_ALL = frozenset("cat tac sort uniq tee tr nl rev xargs parallel".split())
 KEEPS_INPUT = frozenset("read mapfile readarray xargs parallel".split())
 SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh source . exec eval".split())
-POSITIONAL = re.compile(r"\$\{?(?:[0-9]+|[@*])\}?\Z")
+POSITIONAL = lazy_pattern(r"\$\{?(?:[0-9]+|[@*])\}?\Z")
 # A variable, and what is done with its value: ${x%/*}, ${x:-word}.
-VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:(:?[-+]|%%?|##?|//?)(.*))?\}?\Z", re.DOTALL)
+VARIABLE = lazy_pattern(r"\$\{?([A-Za-z_]\w*)(?:(:?[-+]|%%?|##?|//?)(.*))?\}?\Z", re.DOTALL)
 NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
 FOLDERS = frozenset(("HOME", "PWD"))  # known where places are resolved
 # Around commands that see the variables of the line at this point.
 SAME_SHELL = frozenset("group for while if case subshell".split())
-ESCAPES = re.compile(r"\\[nt0]|%[sbq]")
-BEGINNING = re.compile(r"~[^/]*|\$(?P<brace>\{)?(HOME|PWD)\b(?(brace)[^}]*\})")
-SEPARATORS = re.compile(r"[ \t\n:;,|]+")
-QUOTED_PATH = re.compile(r"[\"']([~/][\w./~-]*)")  # in a program for an interpreter
-WILD = re.compile(r"[*?]")
-BLANKS = re.compile(r"[ \t\n]+")
+ESCAPES = lazy_pattern(r"\\[nt0]|%[sbq]")
+BEGINNING = lazy_pattern(r"~[^/]*|\$(?P<brace>\{)?(HOME|PWD)\b(?(brace)[^}]*\})")
+SEPARATORS = lazy_pattern(r"[ \t\n:;,|]+")
+QUOTED_PATH = lazy_pattern(r"[\"']([~/][\w./~-]*)")  # in a program for an interpreter
+WILD = lazy_pattern(r"[*?]")
+BLANKS = lazy_pattern(r"[ \t\n]+")
 KNOWN = frozenset(
     (PieceKind.LITERAL, PieceKind.GLOB, PieceKind.BRACE, PieceKind.TILDE, PieceKind.ARITHMETIC, PieceKind.PROCESS)
 )

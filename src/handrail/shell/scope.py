@@ -11,12 +11,13 @@ from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from handrail.errors import UnclearError
+from handrail.lazy import lazy_pattern
 from handrail.shell.clean_environment import SET_FOR_READING, takes_back
 from handrail.shell.model import Piece, PieceKind, Word, literal_word
 from handrail.shell.words import ELEMENTS
 
 # Names a script may set without changing how the shell or a program behaves: lower case, no setting of a proxy or npm.
-PLAIN_NAME = re.compile(
+PLAIN_NAME = lazy_pattern(
     r"(?!.*_proxy\Z|npm_config_|histchars\Z|auto_resume\Z)[a-z_][a-z0-9_]*[a-z0-9][a-z0-9_]*\Z|[a-z]\Z"
 )
 # Variables of the environment that name no secret. PWD is the working folder, HOME the home folder.
@@ -29,14 +30,14 @@ SHOWN = frozenset(
 HARMLESS_ENV = frozenset("TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS NODE_ENV CI".split())
 # In other charsets a byte of a character may be a bracket or a backslash, and the shell reads the line differently.
 LOCALES = frozenset("LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME".split())
-PLAIN_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z]+(?:_[A-Za-z]+)?\.(?i:UTF-?8)(?:@\w+)?)?\Z")
-HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
-WHOLE_NUMBER = re.compile(r"-?[0-9]+\Z")
-NUMBER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
+PLAIN_LOCALE = lazy_pattern(r"(?:C|POSIX|[A-Za-z]+(?:_[A-Za-z]+)?\.(?i:UTF-?8)(?:@\w+)?)?\Z")
+HARMLESS_VALUE = lazy_pattern(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
+WHOLE_NUMBER = lazy_pattern(r"-?[0-9]+\Z")
+NUMBER_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+PARAMETER = lazy_pattern(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
 ANY_NAME = "*"
-HOMES = re.compile(r"(?:~[\w.+-]*|\$HOME|\$\{HOME\b[^}]*\})/*\Z")  # that of any user
+HOMES = lazy_pattern(r"(?:~[\w.+-]*|\$HOME|\$\{HOME\b[^}]*\})/*\Z")  # that of any user
 
 Folders = tuple[str | None, ...]
 

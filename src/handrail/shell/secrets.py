@@ -4,8 +4,7 @@ Decides by name alone which paths hold secrets, and which are not ordinary files
 A list of names can only be a help: a secret in a file of another name is not seen.
 """
 
-import re
-
+from handrail.lazy import lazy_pattern
 from handrail.shell.patterns import NamePattern
 
 # Names of files and folders that hold keys, tokens, passwords or what a person typed.
@@ -28,14 +27,14 @@ BELOW = (
     "/.cargo/credentials",
 )
 # `.env.production` is one, `.env.example` is made to be shown.
-DOT_ENV = re.compile(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
+DOT_ENV = lazy_pattern(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
 # The same names as patterns that searches understand; a slash behind one says that it is a folder.
 SECRET_PATTERNS = (
     *sorted(NAMES),
     *(f"{name}/" for name in sorted(NAMES | {"gh", "gcloud", "op"})),
     *("credentials.toml", ".env.*", *(f"*{end}" for end in ENDINGS)),
 )
-WILD = re.compile(r"[*?\[]")
+WILD = lazy_pattern(r"[*?\[]")
 NO_FILES = ("/proc/", "/dev/", "/sys/")
 # What every program of the machine may know, and people ask for: no user, key, address or command line is in it.
 SYSTEM_FACTS = frozenset(

@@ -28,7 +28,6 @@ from handrail.shell.model import (
     Word,
     literal_word,
 )
-from handrail.shell.patterns import pattern_text
 from handrail.shell.scope import PLAIN_NAME, ArrayValue, Scope, merge
 from handrail.shell.shell_state import Way, after, bound_by, changes, number_variables
 from handrail.shell.surroundings import Position, fed_program, portable, redirect, set_for_command
@@ -160,7 +159,7 @@ class SegmentBuilder:
             PieceKind.LITERAL,
             PieceKind.GLOB,
         }:
-            pattern = "".join(map(pattern_text, command.words[0].pieces))
+            pattern = "".join(piece.pattern for piece in command.words[0].pieces)
             return scope.with_variable(command.name, Piece(PieceKind.GLOB, pattern, quoted=True))
         for word in command.words:
             alternatives = scope.resolve(word).alternatives

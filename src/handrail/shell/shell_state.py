@@ -4,9 +4,9 @@ What commands change in the shell that runs them: its folder and its variables.
 Builtins are followed where that is sure; after anything else nothing is known of what it may have changed.
 """
 
-import re
 from collections.abc import Iterator
 
+from handrail.lazy import lazy_pattern
 from handrail.shell.listing import FED
 from handrail.shell.model import POSITIONALS, Does, Piece, PieceKind, Segment, Word
 from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, is_number_word
@@ -15,7 +15,7 @@ from handrail.shell.verdict import ASSIGNMENT, Judgement
 from handrail.shell.words import NAME
 
 MOVERS = frozenset(("cd", "pushd", "popd", "eval", "source", "."))
-MOVING = re.compile(r"(?:\A|[\s;&|({!])(?:cd|pushd|popd|eval|source|\.)(?=\s|\Z)|[$`]")
+MOVING = lazy_pattern(r"(?:\A|[\s;&|({!])(?:cd|pushd|popd|eval|source|\.)(?=\s|\Z)|[$`]")
 DECLARING = frozenset("export declare typeset local readonly".split())
 SETTING = frozenset("read printf mapfile readarray getopts let unset".split())  # with names of variables as words
 

@@ -1,22 +1,22 @@
 """What surrounds a command: the wrappers around it, its input, the files that the shell opens, variables set for it."""
 
-import re
 from typing import NamedTuple
 
 from handrail.errors import UnclearError
+from handrail.lazy import lazy_pattern
 from handrail.shell.listing import PLACE
 from handrail.shell.model import FREE_TARGETS, Does, Effect, Segment, Word
 from handrail.shell.scope import harmless_setting
 
-DESCRIPTOR = re.compile(r"(?:[0-9]+|-)\Z")  # a digit of another script names a file
+DESCRIPTOR = lazy_pattern(r"(?:[0-9]+|-)\Z")  # a digit of another script names a file
 SOCKETS = ("/dev/tcp/", "/dev/udp/")
 FED_SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh".split())
 # What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b, and in
 # `[^a]` the first character is one like others.
-ONLY_BASH = re.compile(r"\$['\"]|&>|\[[\[^]|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
+ONLY_BASH = lazy_pattern(r"\$['\"]|&>|\[[\[^]|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
 # In some, these evaluate what a command has printed.
-NUMBER_TEST = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
-INSERTS = re.compile(r"\$\((?!\()|`")
+NUMBER_TEST = lazy_pattern(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
+INSERTS = lazy_pattern(r"\$\((?!\()|`")
 
 
 class Position(NamedTuple):

@@ -11,6 +11,7 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
+from handrail.lazy import lazy_pattern
 from handrail.shell import tables
 from handrail.shell.model import Does, PieceKind, Segment, Word
 
@@ -36,26 +37,28 @@ WITHOUT_COMMAND = names("su sudo doas nsenter chroot unshare parallel sg ssh mac
 WITH_SHELL = names("docker podman nerdctl kubectl oc lxc incus ssh machinectl")  # if they are told to start one
 FROM_FILE = names("make gmake bmake awk gawk mawk nawk original-awk sed source .")
 POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
-LANGUAGE = re.compile(
+LANGUAGE = lazy_pattern(
     r"(?:python|pypy|ipython|perl|raku|ruby|irb|pry|node|nodejs|php|lua|luajit|deno|bun|R|Rscript|osascript|tclsh|wish"
     r"|julia|elixir|iex|erl|escript|ghc|ghci|runghc|runhaskell|groovy|scala|jshell|kotlinc|clojure|clj|bb|guile|racket"
     r"|sbcl|clisp|swipl|ocaml|utop|octave|qjs|d8|bpftrace|emacs|gawk|xonsh|nu|elvish)[0-9.]*\Z"
 )
-STDIN = re.compile(r"-\Z|(?:--?\w+=?)?(?:-|/dev/(?:stdin|fd/\d+)|/proc/[^/]+/(?:task/[^/]+/)?fd/\d+)\Z")
-TEXT_OPTION = re.compile(
+STDIN = lazy_pattern(r"-\Z|(?:--?\w+=?)?(?:-|/dev/(?:stdin|fd/\d+)|/proc/[^/]+/(?:task/[^/]+/)?fd/\d+)\Z")
+TEXT_OPTION = lazy_pattern(
     r"-[A-Za-z]*[cemprES]\Z|-[ceErR].|--(?:eval|command|execute|print|expr|version|help)\b|-[Vvh]\Z"
 )
-SCRIPT = re.compile(r"\S*[./]\S*\Z")
+SCRIPT = lazy_pattern(r"\S*[./]\S*\Z")
 # Names that start programs, or run text that is made at run time, in one language or another.
-STARTERS = re.compile(
+STARTERS = lazy_pattern(
     r"\b(?:system\w*|exec\w*|eval\w*|spawn\w*|popen\w*|Popen|subprocess|child_process|pty|posix|fork\w*|shell\w*"
     r"|passthru|proc_open|qx|Command|Process\w*|__import__|importlib|ctypes|syscall|getattr|globals|b64decode)\b|`|['\"]\s*\|"
 )
-TEXT = re.compile(r"[\s;&|`$(!<>]")
+TEXT = lazy_pattern(r"[\s;&|`$(!<>]")
 SINGLE, DOUBLE = r"'((?:[^'\\]|\\.)*)'", r'"((?:[^"\\]|\\.)*)"'
-STRINGS = [re.compile(pattern, re.DOTALL) for pattern in (f"{SINGLE}|{DOUBLE}", SINGLE, DOUBLE)]  # one holds the other
-BETWEEN = re.compile(r"[\s,\[\](){}:]*(?:args)?[\s,\[\](){}:]*\Z")
-BRACKETS = re.compile(r"[\[\](){}]")
+STRINGS = [
+    lazy_pattern(pattern, re.DOTALL) for pattern in (f"{SINGLE}|{DOUBLE}", SINGLE, DOUBLE)
+]  # one holds the other
+BETWEEN = lazy_pattern(r"[\s,\[\](){}:]*(?:args)?[\s,\[\](){}:]*\Z")
+BRACKETS = lazy_pattern(r"[\[\](){}]")
 MAX_STRINGS = 200
 
 

@@ -1,10 +1,10 @@
 """Reads the words of one command with its table entry and says what the command does."""
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from handrail.errors import UnclearError
+from handrail.lazy import lazy_pattern
 from handrail.shell import grammars, tables
 from handrail.shell.listing import FED, MIXED, PLACE, SEARCHES, fd_finds_all, fill, finds_all, only_files
 from handrail.shell.model import (
@@ -22,7 +22,7 @@ from handrail.shell.model import (
 from handrail.shell.options import OptionReader
 from handrail.shell.tables.format import CARRIERS, ROLE_EFFECT, Grammar, Role, Unless, Use
 
-ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+ASSIGNMENT = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
 class Judgement(NamedTuple):

@@ -6,31 +6,31 @@ that assigns or has subscripts, backslashes inside backticks. Names in arithmeti
 hold, so they must be known to hold numbers (`scope.py`).
 """
 
-import re
 from collections.abc import Callable
 
 from handrail.errors import UnclearError
+from handrail.lazy import lazy_pattern
 from handrail.shell.model import Piece, PieceKind, Word
 from handrail.shell.syntax import Script
 
 META = frozenset(" \t\n|&;()<>")
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 SPECIAL = frozenset("?#$!@*-0123456789")
 NUMBERS = frozenset("?#$")  # always one word, made of digits
 # ${name}, ${#name}, and ${name OP text} where the text can be nothing but text.
-BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[?#$!])(?:(:?[-+]|%%?|##?|//?)([A-Za-z0-9_./*?,:= -]*))?\}")
+BRACED = lazy_pattern(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[?#$!])(?:(:?[-+]|%%?|##?|//?)([A-Za-z0-9_./*?,:= -]*))?\}")
 # Numbers, names and operators; no `=` that assigns, no `++` or `--`, no name made of two (a$b). It never goes back.
-SAFE_ARITHMETIC = re.compile(
+SAFE_ARITHMETIC = lazy_pattern(
     r"\$\(\((?:[0-9 \t*/%&|^~?:]|[<>=!]=|[<>!]|\+(?!\+)|-(?!-)|(?:(?<!\w)\$)?[A-Za-z_][A-Za-z0-9_]*+)*+\)\)"
 )
 # ${name[@]}, ${name[3]} and ${#name[@]}, for arrays that the line sets.
-ELEMENTS = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*)\[(@|[0-9]{1,3})\]\}")
-ANSI = re.compile(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4}))")
+ELEMENTS = lazy_pattern(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*)\[(@|[0-9]{1,3})\]\}")
+ANSI = lazy_pattern(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4}))")
 ANSI_ONE = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 # Runs that are taken whole. Outside quotes what braces and tildes are made of is read one character at a time.
-PLAIN = re.compile(r"[^\x00-$&-*,./;<>?\[-\]`{-\x7f]+")  # letters, digits, _:=@%+^- and all beyond ASCII
-IN_QUOTES = re.compile(r'[^"$`\\]+')
-IN_HEREDOC = re.compile(r"[^$`\\]+")
+PLAIN = lazy_pattern(r"[^\x00-$&-*,./;<>?\[-\]`{-\x7f]+")  # letters, digits, _:=@%+^- and all beyond ASCII
+IN_QUOTES = lazy_pattern(r'[^"$`\\]+')
+IN_HEREDOC = lazy_pattern(r"[^$`\\]+")
 MAX_PIECES = 2000
 GLOBS = frozenset("*?[")
 

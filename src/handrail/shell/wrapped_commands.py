@@ -5,10 +5,10 @@ Programs whose command line can be told from their own options have table entrie
 (`timeout`, `sh -c`). Here are the others: no grammar is followed, every word that could be a command counts as one.
 """
 
-import re
 from collections.abc import Iterable
 from itertools import pairwise
 
+from handrail.lazy import lazy_pattern
 from handrail.shell import tables
 from handrail.shell.model import CommandVerdict, Does, Segment, Word
 from handrail.shell.possible_commands import Words, beginnings, possible_commands
@@ -58,12 +58,12 @@ GIT_RUNS = frozenset(
     send-email archive -O --open-files-in-pager remote-ext
     """.split()
 )
-VARIABLES = re.compile(
+VARIABLES = lazy_pattern(
     r"\w*(?:PAGER|EDITOR|VISUAL|_COMMAND|_SSH|_RSH|ASKPASS|BROWSER|PS[0-4]|ENV|_DIFF|LESSOPEN|LESSCLOSE|SHELL)\Z"
 )
-TEXT = re.compile(r"[\s;&|`$(!]")
-EVALUATED = re.compile(r"\$\(|`")
-SPLITS = re.compile(r"-\w*S|--s").match  # of env: the text is split into words
+TEXT = lazy_pattern(r"[\s;&|`$(!]")
+EVALUATED = lazy_pattern(r"\$\(|`")
+SPLITS = lazy_pattern(r"-\w*S|--s").match  # of env: the text is split into words
 COPIERS = frozenset(("ln", "cp", "mv", "install"))
 MAX_TEXTS = 20
 

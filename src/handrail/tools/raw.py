@@ -3,7 +3,6 @@
 import copy
 import itertools
 import math
-import re
 from abc import ABC
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -14,6 +13,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
+from handrail.lazy import lazy_pattern
 from handrail.tools.tool import Tool, check_name
 from handrail.tools.untrusted_schema import branches, effort, flatten, trouble
 from handrail.tools.wording import brief_repr, cut, first_line, limit_problems, missing_field, unexpected_field, where
@@ -24,7 +24,7 @@ MAX_UNFOLDED = 2_000  # schemas that apply to one value at once, references foll
 MAX_EFFORT = 50_000  # schemas that apply to all values of one input; each costs about 10 microseconds at the worst
 MAX_ERRORS = 50
 MAX_COMPARED = 20_000  # places in the branches of one union, times branches
-NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?P<fraction>\.[0-9]{1,300})?(?P<exponent>[eE][+-]?[0-9]{1,3})?")
+NUMBER = lazy_pattern(r"[+-]?[0-9]{1,300}(?P<fraction>\.[0-9]{1,300})?(?P<exponent>[eE][+-]?[0-9]{1,3})?")
 
 Path: TypeAlias = tuple[str | int, ...]
 Error: TypeAlias = jsonschema_rs.ValidationError

@@ -1,13 +1,13 @@
 """The words of tools and of requests for them: split, folded to their stems, and joined by synonyms."""
 
-import re
 from functools import lru_cache
 
+from handrail.lazy import lazy_pattern
 from handrail.tools.synonyms import COMMON_WORDS, SYNONYMS
 
-RUNS = re.compile(r"[^\W_]+")
-PARTS = re.compile(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W\d_][^\W\d_A-Z]*")
-VOWEL = re.compile("[aeiouy]")
+RUNS = lazy_pattern(r"[^\W_]+")
+PARTS = lazy_pattern(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W\d_][^\W\d_A-Z]*")
+VOWEL = lazy_pattern("[aeiouy]")
 MAX_WORD = 40
 MIN_STEM = 4
 PLURALS = ("sses", "xes", "zes", "ches", "shes")

@@ -7,7 +7,6 @@ makes a tool slow, or asked about, but never dangerous.
 Pydantic is loaded with the first input model, not with this module: the first request of a run needs none.
 """
 
-import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolDefinitionError
-from handrail.lazy import lazy
+from handrail.lazy import lazy, lazy_pattern
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.cards import Card, In, ToolDisplay
@@ -37,7 +36,7 @@ else:
     schema = lazy("handrail.tools.schema")  # Pydantic, 250 ms
 
 DEFAULT_RESULT_CHARS = 30_000
-NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+NAME = lazy_pattern(r"[A-Za-z0-9_-]{1,128}")
 HINT_WORDS = range(3, 11)
 STAR = "\0"
 FLAGS = ("is_read_only", "is_destructive")

@@ -12,7 +12,7 @@ from unicodedata import normalize
 from handrail.conversation.messages import Message
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
-from handrail.lazy import lazy
+from handrail.lazy import lazy, lazy_pattern
 from handrail.records import record
 from handrail.transcripts.log import CHOOSE, Durability, Log, Mirror, list_folder, read, transcript_files
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     index = lazy("handrail.transcripts.index")  # only lists need the database
 
-ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 DAY = 86_400
 HEAD = 65_536
 LONGEST = 200

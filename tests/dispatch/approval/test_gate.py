@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Image, Text
+from handrail.dispatch.approval.answers import TO_SUBAGENT
 from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.approval.decide import conditions_unchecked
-from handrail.dispatch.approval.gate import TO_SUBAGENT
 from handrail.dispatch.approval.question import Proposal
 from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability

@@ -7,12 +7,12 @@ running programs of a repository's configuration. Every other command was approv
 without the model's API keys.
 """
 
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from handrail.files.search_path import find_program, lies_in, path_outside
+from handrail.lazy import lazy_pattern
 from handrail.shell.clean_environment import SET_FOR_ALL, SET_FOR_READING
 from handrail.shell.model import Requirement
 from handrail.shell.scope import PLAIN_LOCALE
@@ -22,8 +22,8 @@ KEYS = frozenset(
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY".split()  # noqa: SIM905
 )
 """API keys of handrail itself. A hook can pass one to commands through the environment file."""
-EXPORT = re.compile(r"\s*export\s+(?=[A-Za-z_])")
-VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+EXPORT = lazy_pattern(r"\s*export\s+(?=[A-Za-z_])")
+VARIABLE = lazy_pattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 MAX_FILE_BYTES = 100_000
 
 

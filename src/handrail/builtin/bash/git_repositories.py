@@ -9,11 +9,11 @@ elsewhere is a problem, unless that place says that this working tree is its own
 
 import asyncio
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from handrail.lazy import lazy_pattern
 from handrail.processes.git_settings import RUNS_OR_FETCHES, matcher
 from handrail.processes.run import Ended, run
 from handrail.shell.model import Requirement
@@ -29,7 +29,7 @@ FORBIDDEN = {
 }
 """Settings that the repository must not have. The user's own configuration is trusted."""
 OFF = frozenset(("", "false", "no", "off", "0"))
-INCLUDE = re.compile(r"include(?:if\..*)?\.path\Z")
+INCLUDE = lazy_pattern(r"include(?:if\..*)?\.path\Z")
 OF_THE_REPOSITORY = frozenset({"local", "worktree"})
 FOR_CHECKS = (NOT_BARE, LAZY_FETCH, FSMONITOR, HOOKS)
 NO_REPOSITORY = b"not a git repository"

@@ -6,14 +6,16 @@ them: each must be a plain name of an ordinary file in the working folders that 
 """
 
 import os
-import re
 import stat
 from collections.abc import Awaitable, Callable, Sequence
 
+from handrail.lazy import lazy_pattern
 from handrail.processes.run import Ended
 from handrail.shell.secrets import secret
 
-PLAIN = re.compile(r"[A-Za-z0-9_.@+,=:%#][A-Za-z0-9_.@+,=:%#/-]*\Z")  # nothing that a shell or xargs would read as more
+PLAIN = lazy_pattern(
+    r"[A-Za-z0-9_.@+,=:%#][A-Za-z0-9_.@+,=:%#/-]*\Z"
+)  # nothing that a shell or xargs would read as more
 MAX_LISTED = 20_000
 
 RunGit = Callable[[list[str], str], Awaitable[Ended]]

@@ -7,13 +7,11 @@ the folders or the search path. A precondition that is unknown here does not hol
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.builtin.bash.compose_files import COMPOSE, compose_problem
 from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
-from handrail.builtin.bash.git_repositories import FOR_CHECKS, GIT_SECONDS, MAX_BYTES, RepositoryCheck
 from handrail.builtin.bash.known_programs import NPM, SAFE_PYTHON, npm_problem, python_problem
 from handrail.builtin.bash.listed_names import name_problem
 from handrail.builtin.bash.python_modules import module_problem
@@ -27,6 +25,7 @@ from handrail.builtin.bash.readable_services import (
 )
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
+from handrail.lazy import lazy, lazy_pattern
 from handrail.processes.run import Ended, run
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import paths
@@ -42,9 +41,14 @@ from handrail.shell.model import (
     Segment,
     Word,
 )
-from handrail.shell.patterns import PathPattern, has_wildcard
+from handrail.shell.patterns import PathPattern
 from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
+
+if TYPE_CHECKING:
+    from handrail.builtin.bash import git_repositories
+else:
+    git_repositories = lazy("handrail.builtin.bash.git_repositories")  # with the tables of git 4 ms
 
 BY_ENVIRONMENT = {
     "no-cdpath": ("CDPATH",),
@@ -66,8 +70,10 @@ BY_DECISION = LINKS_INSIDE.name
 """Checked with every permission decision, for all files that the command walks through."""
 COMPOSE_CHOICES = ("-f", "--file", "--env-file", "--project-directory")
 REMOTES = (("remote", "-v"), ("config", "--get-regexp", r"^remote\..*\.gh-resolved$"))
+CHECK_SECONDS = 10.0
+MAX_BYTES = 1 << 20
 MAX_NAMES = 20_000
-ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
+ODD_NAME = lazy_pattern(r"""[\s'"\\]|\A-""")
 
 
 class Unmet(NamedTuple):
@@ -162,7 +168,7 @@ class Preconditions:
         env = self._check_environment(given, ())
 
         async def run_program(words: list[str], folder: str) -> Ended:
-            return await run(words, cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
+            return await run(words, cwd=folder, env=env, timeout=CHECK_SECONDS, max_bytes=MAX_BYTES)
 
         problem = npm_problem(env["PATH"]) if kind == NPM else await python_problem(segment.name, cwd, run_program)
         return [problem] if problem else []
@@ -174,7 +180,7 @@ class Preconditions:
 
         async def run_git(words: list[str], folder: str) -> Ended:
             env = self._check_environment(given, source.requires if source else ())
-            return await run(words, cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
+            return await run(words, cwd=folder, env=env, timeout=CHECK_SECONDS, max_bytes=MAX_BYTES)
 
         for word in dict.fromkeys(filter(None, (effect.word for effect in segment.effects))):
             source = checked_listing(segment, word)
@@ -209,7 +215,13 @@ class Preconditions:
         """The remotes of a repository: the addresses that git uses for them, and what gh takes them for."""
         env, listing = self._check_environment(given, ()), ""
         for words in REMOTES:
-            ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
+            ended = await run(
+                ["git", *words],
+                cwd=folder,
+                env=env,
+                timeout=git_repositories.GIT_SECONDS,
+                max_bytes=git_repositories.MAX_BYTES,
+            )
             if ended.cut:
                 return ""
             listing += os.fsdecode(ended.stdout)
@@ -218,7 +230,7 @@ class Preconditions:
     def _check_environment(self, given: Mapping[str, str], needs: tuple[Requirement, ...]) -> dict[str, str]:
         """The environment in which git is asked about a repository."""
         own = project_folders(self._services.working_dirs(), self._services.home)
-        return {**clean_environment(given, dict.fromkeys((*needs, *FOR_CHECKS)), own), "LC_ALL": "C"}
+        return {**clean_environment(given, dict.fromkeys((*needs, *git_repositories.FOR_CHECKS)), own), "LC_ALL": "C"}
 
     def _own_programs(self, segment: Segment, given: Mapping[str, str], *, clean: bool) -> list[str]:
         """Names a program that the search path finds in the project, unless the user works in the home folder."""
@@ -234,7 +246,9 @@ class Preconditions:
         if folder is None:
             return ["it is not known in which repository git would work"]
         env = self._check_environment(with_hook_exports(self._services.env), needs)
-        return await RepositoryCheck(self._services.working_dirs(), env, needs, strict=strict).problems(folder, here)
+        return await git_repositories.RepositoryCheck(
+            self._services.working_dirs(), env, needs, strict=strict
+        ).problems(folder, here)
 
 
 def folders(segment: Segment, cwd: str) -> dict[str | None, None]:
@@ -290,7 +304,7 @@ def odd_names(segment: Segment, cwd: str, home: str) -> list[str]:
 
 
 def odd_name_of(word: Word, base: str, home: str, *, below: bool) -> str:
-    if has_wildcard(word):
+    if word.has_wildcard:
         for path in paths(word, base, home):
             found = match_files(path.parts, base) if isinstance(path, PathPattern) else ()
             if path is None or found is None:

@@ -5,15 +5,16 @@ Python before 3.11 looks for modules in the working folder first, whatever the e
 """
 
 import os
-import re
 import sys
+
+from handrail.lazy import lazy_pattern
 
 # Modules of other versions than this one, and of a site.
 OLDER = frozenset(
     "_bootlocale _sha256 _sha512 imp sre_compile sre_constants sre_parse sitecustomize usercustomize".split()  # noqa: SIM905
 )
 MODULES = sys.stdlib_module_names | OLDER
-MODULE = re.compile(r"\A[^.]+\Z|\.(?:pyc?|so|pyd)\Z")
+MODULE = lazy_pattern(r"\A[^.]+\Z|\.(?:pyc?|so|pyd)\Z")
 
 
 def module_problem(folder: str) -> str:

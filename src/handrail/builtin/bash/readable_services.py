@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from handrail.lazy import lazy_pattern
 from handrail.shell.model import Segment
 
 CLUSTER, FORGE = "kube-cluster", "forge"
@@ -18,9 +19,9 @@ CHOOSING = {
     CLUSTER: ("KUBECONFIG", "HELM_KUBECONTEXT", "HELM_KUBEAPISERVER", "HELM_KUBETOKEN"),
     FORGE: ("GH_HOST", "GH_REPO", "GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"),
 }
-OF_A_REPOSITORY = re.compile(r"gh (?:pr|issue|run|release|workflow|label) |gh repo view\Z")
-CURRENT_CONTEXT = re.compile(r"^current-context:[ \t]*(['\"]?)([^'\"\s#]+)\1[ \t]*$", re.MULTILINE)
-REMOTE_HOST = re.compile(r"(?:[a-z+]+://(?:[^@/]*@)?|(?:[^@/:]+@)?)([A-Za-z0-9.-]+)[:/]")
+OF_A_REPOSITORY = lazy_pattern(r"gh (?:pr|issue|run|release|workflow|label) |gh repo view\Z")
+CURRENT_CONTEXT = lazy_pattern(r"^current-context:[ \t]*(['\"]?)([^'\"\s#]+)\1[ \t]*$", re.MULTILINE)
+REMOTE_HOST = lazy_pattern(r"(?:[a-z+]+://(?:[^@/]*@)?|(?:[^@/:]+@)?)([A-Za-z0-9.-]+)[:/]")
 MAX_CONFIG = 1_000_000
 
 

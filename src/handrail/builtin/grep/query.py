@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from handrail.builtin.support.ripgrep import VERSION_CONTROL
 from handrail.errors import ToolError
+from handrail.lazy import lazy_pattern
 from handrail.tools.plain_input import Field, PlainInput
 
 Mode: TypeAlias = Literal["files_with_matches", "content", "count"]
@@ -13,7 +14,7 @@ Mode: TypeAlias = Literal["files_with_matches", "content", "count"]
 DEFAULT_LINES = 250
 CHARS_A_LINE = 120
 MIN_CHARS, MAX_CHARS = 6_000, 100_000
-BETWEEN_GLOBS = re.compile(r"[,\s]+(?![^{]*\})")
+BETWEEN_GLOBS = lazy_pattern(r"[,\s]+(?![^{]*\})")
 
 
 class GrepInput(PlainInput):

@@ -1,12 +1,12 @@
 """Finds the positions of values in a JSON text, so that one can be changed without touching the rest."""
 
 import json
-import re
 from typing import Any
 
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
-BLANKS = re.compile(r"[ \t\n\r]*")
+BLANKS = lazy_pattern(r"[ \t\n\r]*")
 DECODER = json.JSONDecoder()
 
 

@@ -2,7 +2,6 @@
 
 import binascii
 import json
-import re
 from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
@@ -11,12 +10,13 @@ from handrail.builtin.read import images
 from handrail.builtin.read.text import MAX_BYTES, LineRange, size
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
+from handrail.lazy import lazy_pattern
 from handrail.tools.wording import several
 
 MAX_FILE_BYTES = 100_000_000
 MAX_OUTPUT = 10_000
 MAX_PICTURES = 20
-ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+ESCAPES = lazy_pattern(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def cells_of(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:

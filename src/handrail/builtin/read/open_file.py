@@ -1,10 +1,9 @@
 """Opens the file of a Read call, or says why it cannot be read."""
 
-import difflib
 import os
 import stat
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.places import place_of
@@ -12,7 +11,13 @@ from handrail.errors import ToolError
 from handrail.files.copying import digest
 from handrail.files.paths import FileKind, Place, open_decided
 from handrail.files.source import FileSource
+from handrail.lazy import lazy
 from handrail.tools.context import ToolContext
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")  # only for the name of a file that does not exist
 
 MAX_SIZELESS = 8_000_000
 MAX_NEIGHBOURS = 5_000

@@ -5,7 +5,6 @@ Shows PDFs page by page: the text of each page and a picture of it.
 """
 
 import json
-import re
 import sys
 from base64 import b64encode
 from typing import Any
@@ -15,6 +14,7 @@ from handrail.builtin.read.text import MAX_BYTES as MAX_TEXT
 from handrail.builtin.read.text import size
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
+from handrail.lazy import lazy_pattern
 
 try:
     import pypdfium2
@@ -28,7 +28,7 @@ MAX_AT_ONCE = 20
 MAX_PICTURES = 10_000_000
 SIDE = 1_100
 """Pixels of the longer side of a page: fine print is readable, and a page costs about 1,200 tokens."""
-RANGE = re.compile(r"\s*(\d+)\s*(?:(-)\s*(\d*))?\s*")
+RANGE = lazy_pattern(r"\s*(\d+)\s*(?:(-)\s*(\d*))?\s*")
 
 
 def wanted_pages(pages: str, count: int, name: str) -> range:

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import os
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +10,7 @@ from typing import BinaryIO
 from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image
 from handrail.conversation.plain import plain
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 from handrail.tools.wording import how_to_read
 
@@ -19,8 +19,8 @@ MOST_CHARS = 150_000
 MAX_IMAGE_BYTES = 3_750_000
 MAX_COUNTED_BYTES = 200_000_000
 """Counting the lines of larger output would take too long."""
-ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
-DATA_URI = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
+ESCAPES = lazy_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+DATA_URI = lazy_pattern(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
 
 
 @record

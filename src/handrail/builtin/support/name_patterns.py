@@ -9,12 +9,13 @@ from fnmatch import translate
 from typing import TypeAlias
 
 from handrail.errors import ToolError
+from handrail.lazy import lazy_pattern
 
 MAX_ALTERNATIVES = 500
-BRACES = re.compile(r"\{([^{}]*)\}")
+BRACES = lazy_pattern(r"\{([^{}]*)\}")
 WILD = frozenset("*?[{")
-PLAIN = re.compile(r"[A-Za-z0-9._-]+")
-PIECES = re.compile(r"(?P<stars>\*+)|(?P<set>\[\w+\])|(?P<odd>[?]|\[[!^]?\]?[^\]]*\])|.", re.DOTALL | re.ASCII)
+PLAIN = lazy_pattern(r"[A-Za-z0-9._-]+")
+PIECES = lazy_pattern(r"(?P<stars>\*+)|(?P<set>\[\w+\])|(?P<odd>[?]|\[[!^]?\]?[^\]]*\])|.", re.DOTALL | re.ASCII)
 
 Parts: TypeAlias = tuple[str, ...]
 ANY_FOLDERS = None

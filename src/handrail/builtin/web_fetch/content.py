@@ -13,6 +13,7 @@ from handrail.builtin.web_fetch.hidden import visible
 from handrail.conversation.blocks import ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.files.text import detect_encoding
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
 
@@ -22,7 +23,7 @@ HTML_READER = "handrail.builtin.web_fetch.html"
 MAX_HTML = 3_000_000
 FIRST_PAGES = "1-10"
 META = re.compile(rb"""(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""")
-CHARSET = re.compile(r"""(?i)charset\s*=\s*["']?([A-Za-z0-9_:.-]+)""")
+CHARSET = lazy_pattern(r"""(?i)charset\s*=\s*["']?([A-Za-z0-9_:.-]+)""")
 LOOKS_LIKE_HTML = re.compile(rb"(?is)\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype html|html|head|body)\b")
 EXTENSIONS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from handrail.lazy import lazy_pattern
+
 NOT_TEXT = frozenset(
     (
         "script", "style", "noscript", "template", "head", "iframe", "object", "embed", "canvas", "svg", "math",
@@ -12,17 +14,17 @@ NOT_TEXT = frozenset(
 AROUND = frozenset(("nav", "footer", "aside", "form"))
 """Elements beside the main text."""
 HIDDEN_CLASSES = frozenset(("sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "d-none"))
-HIDING = re.compile(
+HIDING = lazy_pattern(
     r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*\.?0*(?:%|;|$|!)|font-size:0*\.?0*(?:px|pt|em|rem|%|;|$|!)"
     r"|(?:left|top|right|bottom|margin-left|margin-top|text-indent):-\d{3,}|clip-path:inset\((?:50|100)%"
     r"|clip:rect\(0|(?:max-)?(?:height|width):0*(?:px|;|$|!)|transform:scale\(0\)|color:transparent)"
 )
 # Characters that show nothing: tags (which can spell out whole sentences), marks of direction, joiners of words.
-INVISIBLE = re.compile(
+INVISIBLE = lazy_pattern(
     "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
-CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+CONTROLS = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def is_hidden(attributes: Mapping[str, str]) -> bool:

@@ -6,11 +6,12 @@ from urllib.parse import urljoin
 
 from handrail.builtin.web_fetch.hidden import AROUND
 from handrail.builtin.web_fetch.html_tree import BLOCKS, Element
+from handrail.lazy import lazy_pattern
 
 HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 CODE = frozenset(("code", "kbd", "samp", "tt"))
-LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)-?\s*([A-Za-z0-9+#_.-]+)")
+LANGUAGE = lazy_pattern(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)-?\s*([A-Za-z0-9+#_.-]+)")
 MIN_MAIN = 200
 """Characters that the main element must hold to stand for the page."""
 

@@ -9,6 +9,7 @@ from handrail.builtin.support.read_only import ReadOnlyTool
 from handrail.builtin.web_fetch.hidden import visible
 from handrail.errors import ToolError
 from handrail.http.web_url import read_url
+from handrail.lazy import lazy_pattern
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
@@ -19,8 +20,8 @@ from handrail.tools.web import SearchHit, SearchQuery
 from handrail.tools.wording import several
 
 MAX_TITLE, MAX_TEXT = 200, 500
-DOMAIN = re.compile(r"[a-z0-9*](?:[a-z0-9.*-]{0,251}[a-z0-9])?\Z")
-DENIED = re.compile(r"WebFetch\(domain:([^():]+)\)\Z")
+DOMAIN = lazy_pattern(r"[a-z0-9*](?:[a-z0-9.*-]{0,251}[a-z0-9])?\Z")
+DENIED = lazy_pattern(r"WebFetch\(domain:([^():]+)\)\Z")
 
 
 class WebSearchInput(PlainInput):

@@ -1,9 +1,9 @@
 """EnterWorktree: work in a copy of the repository, on a branch of its own."""
 
-import re
 from pathlib import Path
 
 from handrail.builtin.services import ToolServices
+from handrail.lazy import lazy_pattern
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -13,7 +13,7 @@ from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import Tool
 from handrail.tools.worktrees import Worktrees
 
-NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+NAME = lazy_pattern(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
 class EnterWorktreeInput(PlainInput):

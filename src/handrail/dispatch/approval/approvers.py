@@ -29,6 +29,7 @@ ANSWERERS = {
     "callback": "the program that runs this agent",
 }
 """Those who answer, as messages name them."""
+NO_ANSWERER = "nobody"
 QUESTIONS = "AskUserQuestion"
 AUTOMATIC = frozenset(("hooks", "classifier"))
 MAX_CLASSIFICATIONS = 256

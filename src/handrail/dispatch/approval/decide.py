@@ -4,29 +4,35 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.dispatch.threads import in_thread
+from handrail.lazy import lazy
 from handrail.permissions.case import Case, looks_around
 from handrail.permissions.decide import case_of, decide_case
 from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import Policy
-from handrail.shell.model import LINKS_INSIDE, Analysis
 from handrail.tools.flags import parse
 from handrail.tools.permission import Ask, Check, Decision, Verdict
 from handrail.tools.request import CallRequest
 
+if TYPE_CHECKING:
+    from handrail.shell import model
+else:
+    model = lazy("handrail.shell.model")
+
 log = logging.getLogger(__name__)
 
-Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
+Conditions: TypeAlias = "Callable[[model.Analysis, str], Awaitable[tuple[str, ...]]]"
 """Returns the requirements of a command line that do not hold in a folder."""
 
 
-async def conditions_unchecked(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+async def conditions_unchecked(analysis: "model.Analysis", _cwd: str) -> tuple[str, ...]:
     """Conditions that are not checked do not hold; link targets are checked by the decision itself."""
-    return tuple(need.check for need in analysis.requires if need is not LINKS_INSIDE)
+    return tuple(need.check for need in analysis.requires if need is not model.LINKS_INSIDE)
 
 
-async def conditions_left_to_tools(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+async def conditions_left_to_tools(_analysis: "model.Analysis", _cwd: str) -> tuple[str, ...]:
     """For tools that check the conditions themselves, as the built-in ones do."""
     return ()
 

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from handrail.dispatch.approval.question import SettingsWriter
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
 from handrail.permissions.modes import MODE_ALIASES
@@ -14,6 +14,9 @@ from handrail.permissions.rules import RuleProblem
 from handrail.permissions.update import UpdateProblem, apply_update, change_policy
 from handrail.tools.output import ContextChange
 from handrail.tools.permission import Update
+
+if TYPE_CHECKING:
+    from handrail.dispatch.approval.question import SettingsWriter
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +31,7 @@ class LivePolicy:
     are applied to it again, except those that were written to the settings and removed from them since.
     """
 
-    def __init__(self, base: Callable[[], Policy], persist: SettingsWriter | None = None) -> None:
+    def __init__(self, base: Callable[[], Policy], persist: "SettingsWriter | None" = None) -> None:
         self._base = base
         self.persist = persist
         self._seen = base()

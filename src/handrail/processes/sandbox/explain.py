@@ -3,30 +3,31 @@
 import re
 from collections.abc import Sequence
 
+from handrail.lazy import lazy_pattern
 from handrail.processes.sandbox.choose import Method
 from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, is_covered
 
 TAIL = 20_000
 """Only the end of the output is looked at; that is where a failure says why."""
-PATH = re.compile(r"['\"`‘]?(/[^\s:'\"`’]+)")  # noqa: RUF001 - quotation marks as programs print them
-SHELL = re.compile(r"^\S+: (?:line )?\d+: ")
+PATH = lazy_pattern(r"['\"`‘]?(/[^\s:'\"`’]+)")  # noqa: RUF001 - quotation marks as programs print them
+SHELL = lazy_pattern(r"^\S+: (?:line )?\d+: ")
 """How a shell begins its own complaints: with its path, which is not what the complaint is about."""
-WORD = re.compile(r"[^\s:'\"`‘’]+")  # noqa: RUF001
-READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
-DENIED = re.compile(r"permission denied|operation not permitted|EACCES|EPERM", re.IGNORECASE)
-ABSENT = re.compile(r"no such file or directory|ENOENT|cannot find", re.IGNORECASE)
-NETWORK = re.compile(
+WORD = lazy_pattern(r"[^\s:'\"`‘’]+")  # noqa: RUF001
+READ_ONLY = lazy_pattern(r"read-only file system|EROFS", re.IGNORECASE)
+DENIED = lazy_pattern(r"permission denied|operation not permitted|EACCES|EPERM", re.IGNORECASE)
+ABSENT = lazy_pattern(r"no such file or directory|ENOENT|cannot find", re.IGNORECASE)
+NETWORK = lazy_pattern(
     r"network is unreachable|could not resolve|temporary failure in name resolution|name or service not known"
     r"|getaddrinfo|EAI_AGAIN|ENETUNREACH|nodename nor servname|failed to establish a new connection|no route to host"
     r"|failed to connect to|could ?n[o']t connect to server|unable to connect to",
     re.IGNORECASE,
 )
-LOOPBACK = re.compile(r"\blocalhost\b|\b127\.\d+\.\d+\.\d+\b|::1\b")
-PROXY = re.compile(
+LOOPBACK = lazy_pattern(r"\blocalhost\b|\b127\.\d+\.\d+\.\d+\b|::1\b")
+PROXY = lazy_pattern(
     r"handrail sandbox: ([^\n]+)|x-handrail: ([^\r\n]+)|CONNECT tunnel failed, response 403", re.IGNORECASE
 )
-REFUSED = re.compile(r"\b(?:403|502)\b|forbidden|proxy|tunnel", re.IGNORECASE)
-SETUP = re.compile(r"^bwrap: (.+)$", re.MULTILINE)
+REFUSED = lazy_pattern(r"\b(?:403|502)\b|forbidden|proxy|tunnel", re.IGNORECASE)
+SETUP = lazy_pattern(r"^bwrap: (.+)$", re.MULTILINE)
 
 
 def explain(output: str, code: int, plan: Plan, method: Method, *, can_leave: bool, refused: Sequence[str] = ()) -> str:

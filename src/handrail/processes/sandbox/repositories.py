@@ -7,11 +7,11 @@ git looks at it. What is not known to be harmless counts as such.
 
 import os
 import posixpath
-import re
 import stat
 import time
 from collections.abc import Iterator
 
+from handrail.lazy import lazy_pattern
 from handrail.processes.git_settings import HARMLESS
 from handrail.records import record
 
@@ -20,8 +20,8 @@ MAX_CONFIG = 100_000
 RACY = 1_000_000_000
 """Nanoseconds in which a folder may change twice with the same time stamp."""
 
-SECTION = re.compile(r'\[(?P<name>[a-z][a-z0-9.-]*)(?:[ \t]+"(?P<sub>(?:[^"\\]|\\["\\])*)")?\]')
-SETTING = re.compile(r"[ \t]*(?P<key>[a-z][a-z0-9-]*)[ \t]*=[ \t]*(?P<value>[^\\\"]*)")
+SECTION = lazy_pattern(r'\[(?P<name>[a-z][a-z0-9.-]*)(?:[ \t]+"(?P<sub>(?:[^"\\]|\\["\\])*)")?\]')
+SETTING = lazy_pattern(r"[ \t]*(?P<key>[a-z][a-z0-9-]*)[ \t]*=[ \t]*(?P<value>[^\\\"]*)")
 
 
 @record

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
 Value = TypeVar("Value")
@@ -62,7 +63,7 @@ class SandboxSettings:
     broken: bool = False
 
 
-HOST = re.compile(r"(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\Z")
+HOST = lazy_pattern(r"(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\Z")
 PATTERN = frozenset("*?[]{}")
 
 

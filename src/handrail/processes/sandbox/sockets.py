@@ -1,13 +1,13 @@
 """The sockets in the file system that a sandboxed command could connect to, although they are not allowed."""
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable
 
+from handrail.lazy import lazy_pattern
 from handrail.processes.sandbox.plan import PathAccess, Plan, is_covered
 
-ROW = re.compile(r"(?:\S+ ){6} *\d+ (?P<path>/.*)")
+ROW = lazy_pattern(r"(?:\S+ ){6} *\d+ (?P<path>/.*)")
 TABLE = "/proc/net/unix"
 VISIBLE = (PathAccess.READ, PathAccess.WRITE)
 

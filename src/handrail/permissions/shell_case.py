@@ -1,0 +1,245 @@
+"""
+The Case of a command line: what its words mean as files, and which of its parts need no rule.
+
+Loaded with the first command, because it loads what reads command lines.
+"""
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import chain
+
+from handrail.files.paths import Place, normalize
+from handrail.lazy import lazy_pattern
+from handrail.permissions.case import ELSEWHERE, TOO_MUCH, Case, limit_listing, unless_too_much
+from handrail.permissions.command_parts import CommandPart, in_background, parts_of
+from handrail.permissions.facts import Facts
+from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place, guards_files
+from handrail.permissions.implied_paths import implied_accesses
+from handrail.permissions.paths import below, critical
+from handrail.permissions.policy import Policy
+from handrail.permissions.possible_files import possible_files
+from handrail.permissions.recursive_reads import is_unguarded, recursive_reads
+from handrail.shell.analysis import analyse
+from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, PathText, places, reads
+from handrail.shell.listing import gone_through, lists_one_folder
+from handrail.shell.model import Analysis, CommandVerdict, Does, PieceKind, Segment, Word
+from handrail.shell.patterns import read_pattern
+from handrail.shell.removals import Removal, possible_removals, removals
+
+TILDE = lazy_pattern(r"~([+-]?\d*|[A-Za-z_][\w.-]*)(?=/|\Z)")
+HOME_OR_PWD = lazy_pattern(r"\$(?:(HOME|PWD)(?!\w)|\{(HOME|PWD)\b[^}]*\})")
+MAX_GUESSED = 40
+# What lies behind these is decided by the process that looks: its folder, its root, its open files.
+PROCESS_PATH = lazy_pattern(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files)(?:/|\Z)|/dev/fd/[^/]+/")
+
+
+@lru_cache(maxsize=1024)
+def read_command(command: str) -> tuple[Analysis, tuple[CommandPart, ...], bool]:
+    """Analyse a command line; the result is cached."""
+    analysis = analyse(command)
+    return analysis, parts_of(analysis), in_background(analysis)
+
+
+def looks_around(command: str) -> bool:
+    """Whether deciding on a command line may have to list whole folders, which takes a while."""
+    analysis, _, _ = read_command(command)
+    return any(
+        segment.writes or any(gone_through(segment)) or (len(segment.argv) > 1 and not segment.entry)
+        for segment in analysis.segments
+    )
+
+
+def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
+    """The case of a call that runs a command line, and may access other files as well."""
+    policy, facts = case.policy, case.facts
+    analysis, parts, background = read_command(command)
+    files = tuple(shell_touches(analysis, policy, lookup))
+    read_only = not analysis.problems and bool(parts) and all(part.read_only for part in parts)
+    shut = {file.part for file in files if not file.clear and file.redirected}
+    blocked = {file.part for file in files if not file.clear and not parts[file.part].transparent} | shut
+    accepts = policy.mode == "acceptEdits"
+    free = tuple(at not in blocked and harmless(parts, at, facts, accepts) for at in range(len(parts)))
+    opened = tuple(at not in shut for at in range(len(parts)))
+    read_only = read_only and not facts.access.changes_files
+    return Case(
+        case.use, policy, case.tool, facts, case.mcp, read_only, files + case.files, analysis, parts, free, opened,
+        background, case.targets,
+    )  # fmt: skip
+
+
+def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
+    """Whether a part only starts the next command, only reads, or edits in a mode that accepts edits."""
+    part = parts[at]
+    if at in facts.check.parts or (part.conditional and not all(p.read_only or p.only_redirects for p in parts)):
+        return False  # what the rest of the line changes may be the repository
+    if part.transparent:
+        return True
+    if part.read_only or part.only_redirects:
+        return all(child.read_only for child in parts[at + 1 : part.until]) and not facts.unmet
+    return part.accepted and accepts_edits
+
+
+def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
+    """The files that a command line accesses."""
+    positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
+    # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
+    finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
+    finite = lookup._replace(beneath=limit_listing(lookup.beneath))
+    leaves_out = analysis.verdict is CommandVerdict.READ_ONLY
+    checked = leaves_out and is_unguarded(policy)  # names are then looked at where conditions are
+    for segment, word, does in reads(analysis, checked=checked):
+        for file in finder.files(segment, word, effect_of_reading(segment, does), positions[id(segment)]):
+            leaves_out = leaves_out and not file.secret  # what is named is asked about, not left out
+            yield file
+    for at, segment in enumerate(analysis.segments):
+        if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
+            yield FileAccess(None, FileEffect.READ, segment.name, at, doubt=ELSEWHERE)
+        for word in segment.writes:
+            yield from finder.files(segment, word, FileEffect.WRITE, at)
+        implied = implied_accesses(segment, at, partial(finder.places, segment), policy, finite)
+        deeper = recursive_reads(segment, at, finder.places, policy, finite, leaves_out=leaves_out, checked=checked)
+        otherwise = FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
+        yield from unless_too_much(chain(implied, deeper), otherwise)
+        for effect in segment.effects:
+            if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away: written as well
+                yield from finder.files(segment, effect.word, FileEffect.WRITE, at)
+        if not segment.entry or segment.does(Does.UNLISTED):
+            yield from finder.guess_files(segment, at)
+    yield from finder.find_removed(analysis)
+    yield from guarded_files(analysis, finder, finite)
+
+
+def effect_of_reading(segment: Segment, does: Does) -> FileEffect:
+    if does is not Does.LOOKS:
+        return FileEffect.READ
+    return FileEffect.LIST if lists_one_folder(segment) else FileEffect.LOOK
+
+
+def guarded_files(analysis: Analysis, finder: "Finder", lookup: Lookup) -> Iterator[FileAccess]:
+    """The files that a command line may access and that rules keep back."""
+    if guards_files(finder.policy):
+        otherwise = FileAccess(None, FileEffect.BELOW, analysis.command, doubt=TOO_MUCH, clear=True)
+        yield from unless_too_much(possible_files(analysis, finder.places, finder.policy, lookup), otherwise)
+
+
+class Finder:
+    """Resolves words of a command to places in the file system."""
+
+    def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
+        self.policy, self.lookup, self.dotted = policy, lookup, dotted
+
+    def files(self, segment: Segment, word: Word, effect: FileEffect, part: int) -> Iterator[FileAccess]:
+        redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
+        for place in self.places(segment, word):
+            yield assess_place(self.policy, place, effect, str(word), part, redirected=redirected)
+        if effect is FileEffect.WRITE and has_loop_name(word):
+            yield assess_place(self.policy, None, effect, str(word), part, redirected=redirected)
+
+    def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
+        """Every place that a word can mean in the folders its command may run in; None means any place."""
+        found = places(segment, word, self.policy.cwd, self.policy.home, self.find)
+        return (None if place is not None and PROCESS_PATH.match(place.absolute) else place for place in found)
+
+    def find(self, folder: str, path: PathText) -> Iterable[Place | None]:
+        """The files of a pattern, and the pattern taken literally where that may be a file; else the path."""
+        if isinstance(path, str):
+            return (self.lookup.locate(path, folder),)
+        pattern = read_pattern(path.source, loose=True) if self.dotted else path
+        found = self.lookup.match_files(pattern.parts, folder)
+        literal = self.lookup.locate(pattern.text, folder)
+        if found is None:
+            return (replace(literal, problem="matches more files than handrail checks"),)
+        matched = [self.lookup.locate(name, folder) for name in found]
+        return [
+            *matched,
+            *([literal] if literal.exists or not matched else []),
+            *([] if pattern.sure or not path.sure else [None]),
+        ]
+
+    def at_home(self, segment: Segment) -> bool:
+        """
+        Whether a command runs in or below a working folder, by path and by link: `cd` and git differ.
+
+        That it is the same repository there is one of the conditions of git.
+        """
+        if segment.cwds == (".",):
+            return True
+        here = (self.policy.cwd, *self.policy.working_dirs)
+        folders = [posixpath.join(self.policy.cwd, folder) for folder in segment.cwds if folder is not None]
+        known = len(folders) == len(segment.cwds)
+        places = [self.lookup.locate(path, "/").real for folder in folders for path in {folder, normalize(folder)}]
+        return known and all(any(below(place, top) for top in here) for place in places)
+
+    def find_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
+        """The files that a line would remove, and those that it may remove where it could not be parsed."""
+        for part, removal in removals(analysis):
+            yield from self.removal(removal, part)
+        for removal in possible_removals(analysis):
+            yield from self.removal(removal, -1)
+
+    def removal(self, removal: Removal, part: int) -> Iterator[FileAccess]:
+        """The places that a removed word can mean. Unknown text counts as empty: `rm -r "$x"/*` may mean the root."""
+        policy = self.policy
+        effect = FileEffect.REMOVE if removal.whole else FileEffect.REMOVE_SOME
+        bases = [posixpath.join(policy.cwd, folder or "") for folder in removal.segment.cwds]
+        for base in (*bases, policy.home) if removal.segment.in_home else bases:
+            for text in filter(None, removal_texts(removal.word, base, policy.home, plain=part < 0)):
+                path = posixpath.join(base, text)
+                if not removal.guessed or critical(path, policy.home, policy.working_dirs):
+                    yield assess_place(policy, self.lookup.locate(text, base), effect, str(removal.word), part)
+
+    def guess_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
+        """Any argument of an unknown program may be a file."""
+        for word in segment.argv[1 : MAX_GUESSED + 1]:
+            text = word.literal or ""
+            text = text.partition("=")[2] if text.startswith("-") else text.removeprefix("@")
+            for folder in segment.cwds if text else ():
+                base = posixpath.join(self.policy.cwd, folder or "")
+                if "/" in text or "." in text or self.lookup.exists(text, base):
+                    yield assess_place(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
+
+
+def has_loop_name(word: Word) -> bool:
+    """Whether the name of a file that a loop found is a part of the word, so that it may be the name of a new file."""
+    return len(word.pieces) > 1 and any(piece.kind is PieceKind.GLOB and piece.quoted for piece in word.pieces)
+
+
+def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:
+    """The texts that a word can expand to; unknown parts count as empty."""
+    known = None if plain else word.alternatives
+    if known is not None:
+        return known
+    text = "".join("" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
+    braces = plain or any(piece.kind is PieceKind.BRACE for piece in word.pieces)
+    return [without_unknown(each, cwd, home) for each in (expand_texts(text) if braces else [text])]
+
+
+def expand_texts(text: str) -> list[str]:
+    """What braces in a text stand for, from the inside out."""
+    texts = [text]
+    while len(texts) <= MAX_BRACED and (found := next(filter(None, map(BRACES.search, texts)), None)):
+        texts = [each.replace(found[0], choice, 1) for each in texts for choice in found[1].split(",")]
+    return list(dict.fromkeys(texts))
+
+
+def without_unknown(text: str, cwd: str, home: str) -> str:
+    """The text with every variable but HOME and PWD empty. The home folder of any user counts as one."""
+    if found := TILDE.match(text):
+        text = (cwd if found[1] == "+" else home) + text[found.end() :]
+    text = HOME_OR_PWD.sub(lambda found: home if (found[1] or found[2]) == "HOME" else cwd, text)
+    out, at = "", 0
+    while at < len(text):
+        if text[at] != "$":
+            out += text[at]
+            at += 1
+            continue
+        end = at + 1
+        if text[end : end + 1] == "{":
+            end = text.find("}", end) + 1 or len(text)
+        else:
+            while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+                end += 1
+        at = end
+    return out
