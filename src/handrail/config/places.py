@@ -15,6 +15,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -132,6 +133,7 @@ def policy_file(name: str) -> SettingsFile:
     return SettingsFile("policy", Path(name), name, "/", "")
 
 
+@lru_cache(maxsize=64)
 def trust_file(state: Path, folder: str) -> Path:
     """Where the record of a folder's trust is kept; `folder` is a real path."""
     return state / "trust" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"

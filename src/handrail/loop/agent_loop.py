@@ -301,7 +301,8 @@ class AgentLoop:
             return None
         history = self._conversation.history
         request = CompactionRequest(history, self._config.model_name, history.filled, forced, self._instructions)
-        planned = await self._run_compactor(self._config.compact(request))
+        planning = self._config.compact(request)
+        planned = None if planning is None else await self._run_compactor(planning)
         if not isinstance(planned, SummaryPlan):
             return planned
         if not await self._hooks.allows_summary(self._trigger, self._instructions or "", self._clock.seconds_left):

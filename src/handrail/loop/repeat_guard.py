@@ -15,6 +15,8 @@ WARN_AFTER, STOP_AFTER = 3, 6
 SAME_RESULT_WARNINGS, STOP_AFTER_SAME_RESULT = (3, 6, 9), 12
 """A call that succeeds may be waiting for something, so it is warned of less often and stopped later."""
 
+SPELLING = json.JSONEncoder(sort_keys=True, default=repr)
+
 RepeatedCall: TypeAlias = tuple[str, str, str, bool]
 """Tool, input, result, and whether it failed."""
 
@@ -77,5 +79,4 @@ class RepeatGuard:
 
 def _signature(outcome: Outcome) -> RepeatedCall:
     use = outcome.use
-    text = json.dumps(use.input, sort_keys=True, default=repr)
-    return use.name, text, outcome.result.text, outcome.status is not Status.OK
+    return use.name, SPELLING.encode(use.input), outcome.result.text, outcome.status is not Status.OK

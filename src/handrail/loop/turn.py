@@ -206,7 +206,6 @@ class Attempt:
         elif self.stopped_by is None:
             for call in self._partial.take_calls(is_complete=True):
                 executor.add(call)
-            executor.finish()
             async for _ in executor.rest():
                 pass
 

@@ -2,11 +2,11 @@
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from handrail.conversation.messages import AssistantMessage, Message
 from handrail.conversation.request import History, Request
@@ -56,12 +56,15 @@ class Compactor:
         self._failed_at = 0.0
         self._counted: tuple[Sequence[Message], int, int] = ((), 0, 0)
 
+    def may_need(self, messages: Sequence[Message], model: str, tokens: int) -> bool:
+        """Whether `plan` may find something to do; most requests can do without it."""
+        return needed_action(self._used_tokens(messages, tokens), self._window(model), self._policy) != "none"
+
     async def plan(
         self, messages: Sequence[Message], model: str, tokens: int, *, forced: bool = False, instructions: str = ""
     ) -> Compaction | SummaryPlan | None:
         """A shorter history if `tokens` (0 = unknown) need it or, `forced`, the model found it too long; else None."""
-        window = self._window(model)
-        used = self._used_tokens(messages, tokens)
+        window, used = self._window(model), self._used_tokens(messages, tokens)
         wanted = "full" if forced else needed_action(used, window, self._policy)
         if wanted == "none":
             return None
@@ -134,9 +137,14 @@ class SessionCompactor:
         self._asked = ""
         self._problem = ""
 
-    async def __call__(self, request: CompactionRequest) -> Compaction | SummaryPlan | None:
-        if request.instructions is None and not self.automatic:
-            return None
+    def __call__(self, request: CompactionRequest) -> Coroutine[Any, Any, Compaction | SummaryPlan | None] | None:
+        if request.instructions is not None:
+            return self._plan(request)
+        messages, tokens = request.history.messages, request.context_tokens
+        needed = self.automatic and (request.forced or self._compactor.may_need(messages, request.model, tokens))
+        return self._plan(request) if needed else None
+
+    async def _plan(self, request: CompactionRequest) -> Compaction | SummaryPlan | None:
         self._asked, self._problem = request.model, ""
         planned = await self._compactor.plan(
             request.history.messages,

@@ -44,8 +44,8 @@ class SummaryPlan:
     summarise: Callable[[], Coroutine[Any, Any, Compaction | None]]
 
 
-Compact: TypeAlias = Callable[[CompactionRequest], Coroutine[Any, Any, Compaction | SummaryPlan | None]]
-"""Called before each request; None = leave the history as it is. Must be quick when there is nothing to do."""
+Compact: TypeAlias = Callable[[CompactionRequest], Coroutine[Any, Any, Compaction | SummaryPlan | None] | None]
+"""Called before each request; None, at once or in the end = leave the history as it is."""
 
 
 def is_too_long(failure: StreamFailure) -> bool:
