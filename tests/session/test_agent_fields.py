@@ -321,3 +321,33 @@ def test_a_field_of_any_text_makes_a_definition_or_a_named_problem(text: str, fi
     line = " ".join(text.split())
     found = parse_file(f"---\nname: x\ndescription: d\n{field}: {line}\n---\nbody", "x.md")
     assert isinstance(found, AgentDefinition) or found.startswith("x.md: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "variable", "leads", "asked"),
+    [
+        ("named", "opus", "haiku", "claude-sonnet-4-6", "claude-opus-4-6"),
+        ("named", "", "haiku", "claude-sonnet-4-6", "claude-haiku-4-5"),
+        ("same", "", "haiku", "claude-sonnet-4-6", "claude-sonnet-4-6"),
+        ("plain", "", "opus", "claude-sonnet-4-6", "claude-opus-4-6"),
+        ("plain", "", "", "claude-sonnet-4-6", "claude-sonnet-4-6"),
+        ("Explore", "", "", "claude-sonnet-4-6", "claude-haiku-4-5"),
+        ("Explore", "", "opus", "claude-sonnet-4-6", "claude-opus-4-6"),
+        ("Explore", "", "", "gpt-5", "gpt-5"),
+        ("plain", "opus", "", "gpt-5", "gpt-5"),
+        ("plain", "", "haiku", "gpt-5", "gpt-5"),
+    ],
+)
+async def test_the_model_of_an_agent_is_that_of_the_call_its_file_the_variable_or_its_caller(
+    tmp_path: Path, kind: str, said: str, variable: str, leads: str, asked: str
+) -> None:
+    for name, head in (("named", "model: haiku"), ("same", "model: inherit"), ("plain", "")):
+        define(tmp_path / "home", name, head)
+    (tmp_path / "work").mkdir()
+    model = AgentsModel({"go": [[task("one", kind, model=said)], [say("Ok.")]], "one": [[say("Done.")]]})
+    model.model = leads  # type: ignore[attr-defined]
+    env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+    env["CLAUDE_CODE_SUBAGENT_MODEL"] = variable
+    spec = SessionSpec(tmp_path / "work", flags=SettingsFlags(managed_policy=False))
+    await ask(Agent.from_spec(spec, env, SessionHost(model=model)))
+    assert [request.model for request in model.requests("one")] == [asked]

@@ -68,7 +68,7 @@ def test_each_question_is_answered_refused_or_expires_and_every_agent_goes_on(
                 await agent.ask("go")
                 while (message := await agent.session.next_notification()) is not None:
                     await agent.ask(message.content)
-                assert {each.status for each in agent.session.agents.all()} == {"completed"}
+                assert {each.status for each in agent.session.agents.known.all()} == {"completed"}
 
     asyncio.run(work())
 

@@ -165,7 +165,7 @@ async def test_questions_of_agents_in_the_background_reach_the_person_through_th
         async with open_agent(tmp_path, model, mode="default", can_use_tool=person) as agent:
             await agent.ask("go")
             assert await agent.session.next_notification() is not None
-            outer, inner = agent.session.agents.all()
+            outer, inner = agent.session.agents.known.all()
     path = (f"general-purpose {outer.id}", f"general-purpose {inner.id}")
     assert [(each.id, each.path) for each in asked] == [(inner.id, path)]
     assert f"no (agent {' > '.join(path)})" in model.texts("inner")
@@ -187,3 +187,78 @@ async def test_without_anyone_to_ask_an_agent_in_the_background_is_refused_and_g
             await asyncio.sleep(0)
     assert "there is no one to ask" in model.texts("inner")
     assert not (tmp_path / "work" / "made").exists()
+
+
+SKILL = """---
+description: d
+allowed-tools: Bash(mkdir *)
+hooks:
+  PostToolUse:
+  - matcher: Bash
+    hooks:
+    - type: command
+      command: touch hooked
+---
+Make folders.
+"""
+
+
+@pytest.mark.proves("N14")
+async def test_what_a_skill_allows_and_hooks_counts_for_the_agent_that_loads_it_and_those_below_until_it_ends(
+    tmp_path: Path,
+) -> None:
+    skill = tmp_path / "home/.claude/skills/wide/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(SKILL)
+    load = use("s", "Skill", skill="wide")
+    model = AgentsModel({
+        "go": [
+            [delegate(1, "loads", run_in_background=False), delegate(2, "other", run_in_background=False)],
+            [use("m", "Bash", command="mkdir lead")],
+            [delegate(3, "again", run_in_background=False)],
+            [say("Ok.")],
+        ],
+        "loads": [
+            [load],
+            [use("1", "Bash", command="mkdir own")],
+            [delegate(4, "below", run_in_background=False)],
+            [say("Made.")],
+        ],
+        "below": [[use("2", "Bash", command="mkdir below")], [say("Made.")]],
+        "other": [[use("3", "Bash", command="mkdir other")], [say("Tried.")]],
+        "again": [[use("4", "Bash", command="mkdir again")], [say("Tried.")]],
+    })  # fmt: skip
+    env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+    (tmp_path / "work").mkdir()
+    flags = SettingsFlags(sources=("user",), managed_policy=False, allowed=("Skill",))
+    with anyio.fail_after(60):
+        spec, host = SessionSpec(tmp_path / "work", flags=flags), SessionHost(model=model)
+        async with Agent.from_spec(spec, env, host) as agent:
+            await agent.ask("go")
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["below", "hooked", "own"]
+
+
+async def test_an_agent_that_shares_the_folder_may_edit_what_its_caller_has_read_and_its_own_reads_stay_its_own(
+    tmp_path: Path,
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "read.txt").write_text("one\n")
+    (work / "new.txt").write_text("one\n")
+    change = {"old_string": "one", "new_string": "two"}
+    model = AgentsModel({
+        "go": [
+            [use("r", "Read", file_path="read.txt")],
+            [delegate(1, "inner", run_in_background=False)],
+            [use("n", "Edit", file_path="new.txt", **change)],
+            [say("Ok.")],
+        ],
+        "inner": [
+            [use("e", "Edit", file_path="read.txt", **change), use("s", "Read", file_path="new.txt")],
+            [say("Done.")],
+        ],
+    })  # fmt: skip
+    with anyio.fail_after(20):
+        async with open_agent(tmp_path, model) as agent:
+            await agent.ask("go")
+    assert [(work / name).read_text() for name in ("read.txt", "new.txt")] == ["two\n", "one\n"]

@@ -37,7 +37,7 @@ async def test_the_end_of_a_background_agent_wakes_an_idle_session_and_says_whic
     with anyio.fail_after(20):
         async with open_agent(tmp_path, model) as agent:
             assert (await agent.ask("go")).text == "Both are at work."
-            first, second = agent.session.agents.all()
+            first, second = agent.session.agents.known.all()
             slow.set()
             message = await agent.session.next_notification()
             assert message is not None
@@ -51,7 +51,7 @@ async def test_the_end_of_a_background_agent_wakes_an_idle_session_and_says_whic
             assert stopped is not None
             assert f"{second.id} (general-purpose: task 2) has ended: killed" in text_of(stopped)
             assert await agent.session.next_notification() is None
-    assert {each.status for each in agent.session.agents.all()} == {"completed", "killed"}
+    assert {each.status for each in agent.session.agents.known.all()} == {"completed", "killed"}
 
 
 async def test_tasks_of_agents_are_read_and_stopped_with_the_tools_for_tasks(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_tasks_of_agents_are_read_and_stopped_with_the_tools_for_tasks(tmp
     with anyio.fail_after(20):
         async with open_agent(tmp_path, model) as agent:
             await agent.ask("go")
-            [found] = agent.session.agents.all()
+            [found] = agent.session.agents.known.all()
             later = AgentsModel({
                 "go": [
                     [use("o", "TaskOutput", task_id=found.id, block=False)],
@@ -107,7 +107,7 @@ async def test_an_agent_goes_on_only_as_the_kind_that_rules_judge(tmp_path: Path
     with anyio.fail_after(20):
         async with open_agent(tmp_path, model, {"permissions": {"deny": ["Agent(Plan)"]}}) as agent:
             await agent.ask("go")
-            [found] = agent.session.agents.all()
+            [found] = agent.session.agents.known.all()
             again = [delegate(2, "write", resume=found.id, subagent_type="Explore")]
             later = AgentsModel({"go": [again, [say("Done.")]], "look": []})
             await agent.set_model(later)

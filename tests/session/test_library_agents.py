@@ -66,7 +66,7 @@ async def test_a_task_that_cannot_begin_raises_and_says_why(
     async with open_agent(tmp_path, AgentsModel({}), **more) as agent:
         with pytest.raises(HandrailError, match=words.replace("(", r"\(").replace(")", r"\)")):
             await agent.delegate("go", kind, isolation=isolation)
-        assert agent.session.agents.all() == ()
+        assert agent.session.agents.known.all() == ()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ async def test_a_program_leads_a_team_and_leaves_it_with_all_members_ended(tmp_p
                 while not model.requests("check"):
                     await asyncio.sleep(0)
                 assert [each.name for each in team.members] == ["writer", "checker"]
-            assert {each.name: each.status for each in agent.session.agents.all()} == {
+            assert {each.name: each.status for each in agent.session.agents.known.all()} == {
                 "writer": "completed",
                 "checker": "killed",
             }

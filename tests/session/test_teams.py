@@ -77,7 +77,7 @@ async def test_a_message_reaches_a_running_member_between_two_turns_wakes_an_idl
                 await asyncio.sleep(0)
             sent.set()
             told = await rest(agent)
-            one, two = agent.session.agents.all()
+            one, two = agent.session.agents.known.all()
             wake: Any = [[write(3, "two", "and now?")], [say("Sent.")], [say("Heard.")]]
             later = AgentsModel({"go": wake, "be two": [[say("On.")]]})
             await agent.set_model(later)
@@ -152,7 +152,7 @@ async def test_a_team_is_asked_to_finish_first_and_who_does_not_is_stopped_in_bo
             asked.set()
             await run
             assert list(mail.glob("*/mail/*/*.json")) == []
-            assert {each.team for each in agent.session.agents.all()} == {""}
+            assert {each.team for each in agent.session.agents.known.all()} == {""}
     assert "The lead ends this team" in model.texts("be good")
     assert "The team crew is over (finished: good; stopped: deaf)." in model.texts("go")
     assert "There is no team 'crew'." in model.texts("go")

@@ -105,6 +105,7 @@ BUILT_IN = (
         "You are a sub-agent that explores files and changes nothing. Search broadly, then read what matters. Your "
         "last message is all that the caller sees: answer the question with paths and line numbers.",
         tools=("Glob", "Grep", "Read"),
+        model="haiku",  # where the server is known to have it, else the caller's
     ),
     AgentDefinition(
         "Plan",

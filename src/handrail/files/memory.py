@@ -75,6 +75,13 @@ class FileMemory:
         with self._lock:
             return tuple(self._records.values())
 
+    def copy(self) -> "FileMemory":
+        """A memory of its own that knows the same reads, without their contents."""
+        other = FileMemory(self._max)
+        with self._lock:
+            other._records = dict(self._records)
+        return other
+
     def content(self, path: Path) -> bytes | None:
         """The content that was read, if it is still held."""
         with self._lock:

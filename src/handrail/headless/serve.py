@@ -233,7 +233,7 @@ class Service:
         self._news.clear()
         has_ended = self._ended
         waking = asyncio.ensure_future(self._notification())
-        due = asyncio.ensure_future(self._scheduled())
+        due = asyncio.ensure_future(self._scheduled_prompt())
         coming = asyncio.ensure_future(self._news.wait())
         try:
             if has_ended and not self._stopping:
@@ -256,7 +256,7 @@ class Service:
             return None
         return await self._engine.next_notification(only_agents=self._ended)
 
-    async def _scheduled(self) -> UserMessage | None:
+    async def _scheduled_prompt(self) -> UserMessage | None:
         if self._ended:
             return None
         await self._is_open.wait()

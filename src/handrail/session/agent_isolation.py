@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from handrail.agents.worktrees import Worktree, end_worktree
 from handrail.builtin.services import ToolServices
+from handrail.files.memory import FileMemory
 from handrail.hooks.runner import Hooks
 from handrail.permissions.policy import Policy
 from handrail.session.agent_records import AgentRecord
+from handrail.session.agent_state import Subagent
+from handrail.session.parts import SharedParts
 from handrail.session.worktrees import BY_HOOK, is_folder, make_worktree
 from handrail.tools.context import RunContext
 
@@ -34,8 +38,28 @@ def policy_for(place: Worktree) -> Callable[[Policy], Policy]:
     return change
 
 
-async def leave_worktree(entry: AgentRecord, services: ToolServices) -> tuple[str, ...]:
-    """What the caller has to know of the worktree of an agent that has ended."""
+async def enter_worktree(agent: Subagent, folder: Path, services: ToolServices, parts: SharedParts) -> None:
+    """Let an agent work in a worktree of its own, that of before or a new one; ToolError if it cannot be had."""
+    place = await worktree_for(agent.record, folder, services, parts.hooks)
+    if place.as_json() != agent.record.worktree:
+        agent.files = FileMemory()
+    agent.cwd = Path(place.cwd)
+    if agent.forget_worktree is None:
+        agent.forget_worktree = parts.settings.in_force().lend(policy_for(place))
+    agent.record = replace(agent.record, cwd=place.cwd, worktree=place.as_json())
+
+
+async def leave_worktree(agent: Subagent, services: ToolServices) -> tuple[str, ...]:
+    """The agent has ended: what its caller has to know of its worktree, which goes if nothing was done in it."""
+    notes = await end_worktree_of_agent(agent.record, services)
+    if agent.forget_worktree is not None and not agent.cwd.is_dir():
+        agent.forget_worktree()
+        agent.forget_worktree = None
+    return notes
+
+
+async def end_worktree_of_agent(entry: AgentRecord, services: ToolServices) -> tuple[str, ...]:
+    """Remove a worktree in which nothing was done; else what there is to know of it."""
     worktree = Worktree.from_json(entry.worktree)
     if worktree.branch == BY_HOOK:
         return (f"[It worked in the folder {worktree.path}, which a WorktreeCreate hook made and which is kept.]",)

@@ -18,7 +18,6 @@ from handrail.tools.context import AgentIdentity, AgentType, McpResource
 from handrail.tools.delegation import Delegate
 from handrail.tools.mcp_names import RESOURCE_TOOLS
 from handrail.tools.pool import NO_DEFERRAL
-from handrail.transcripts.store import OpenTranscript
 
 TEAM_TOOLS = frozenset(("SendMessage", "ListAgents", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"))
 """What every member of a team has, whatever tools its definition names."""
@@ -28,7 +27,6 @@ def open_agent(
     agent: Subagent,
     parts: SharedParts,
     host: AgentHost,
-    transcript: OpenTranscript | None,
     *,
     delegate: Delegate,
     types: Callable[[], tuple[AgentType, ...]],
@@ -36,7 +34,9 @@ def open_agent(
     """The conversation of a sub-agent, with what it knows; `delegate` runs agents of its own, of these types."""
     definition, entry, equipment = agent.definition, agent.record, agent.equipment
     chosen, loaded = parts.model.chosen, parts.settings.loaded
-    wanted = entry.model or definition.model or loaded.env.get("CLAUDE_CODE_SUBAGENT_MODEL", "")
+    by_variable = loaded.env.get("CLAUDE_CODE_SUBAGENT_MODEL", "")
+    usual = (by_variable, definition.model) if definition.origin == "built-in" else (definition.model, by_variable)
+    wanted = next(filter(None, (entry.model, *usual)), "")
     name = named_model(wanted, chosen.name, loaded)
     services = host.services
     may_delegate = entry.depth < host.settings().depth
@@ -45,7 +45,7 @@ def open_agent(
         entry.id,
         entry.kind,
         narrower(agent.caller.mode, definition.mode),
-        str(transcript.path) if transcript else "",
+        str(agent.transcript.path) if agent.transcript else "",
         agent.path,
         agent.background,
         entry.name,
@@ -71,7 +71,7 @@ def open_agent(
         identity=identity,
         request=RequestOptions(effort=read_effort(entry.effort or definition.effort)),
         context=host.context(agent.cwd) if host.context else None,
-        transcript=transcript,
+        transcript=agent.transcript,
         history=agent.history,
         mcp_tools=(*(tool for tool in host.mcp_tools() if tool.name not in replaced), *own_tools),
         files=agent.files,

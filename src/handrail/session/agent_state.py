@@ -71,6 +71,8 @@ class Subagent:
     history: tuple[Message, ...] = ()
     """What was said before, if there is no transcript."""
     conversation: Conversation | None = None
+    transcript: OpenTranscript | None = None
+    """That of its conversation, while it works."""
     report: AgentReport | None = None
     """Its last one; of one that works in the background, that it has begun."""
     job: asyncio.Task[None] | None = None
@@ -85,6 +87,16 @@ class Subagent:
     @property
     def id(self) -> str:
         return self.record.id
+
+    def close_conversation(self) -> None:
+        """Keep what the agent knows, for when it goes on, and close its transcript."""
+        if self.conversation is not None:
+            state = self.conversation.state
+            self.files, self.conversation = state.context.files, None
+            self.history = () if self.transcript else tuple(state.history.messages)
+        if self.transcript is not None:
+            self.transcript.writer.close()
+            self.transcript = None
 
 
 def facts_of(entry: AgentRecord, *, background: bool = False, color: str = "") -> AgentFacts:

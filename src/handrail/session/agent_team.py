@@ -37,9 +37,9 @@ async def delegate_task(session: Session, values: dict[str, Any], on_event: OnNe
     try:
         outcome = await _call(session, use)
     finally:
-        if not any(each.background for each in agents.at_call(use.id)):
+        if not any(each.background for each in agents.known.at_call(use.id)):
             agents.listeners_by_call.pop(use.id, None)
-    started = next((each for each in agents.at_call(use.id) if each.report is not None), None)
+    started = next((each for each in agents.known.at_call(use.id) if each.report is not None), None)
     if started is None or started.report is None:
         raise HandrailError(outcome.result.text)
     return started.report
@@ -68,7 +68,7 @@ class AgentTeam:
     @property
     def members(self) -> tuple[AgentFacts, ...]:
         """The members, oldest first, and how each stands."""
-        return tuple(each for each in self._session.agents.all() if each.team == self.name)
+        return tuple(each for each in self._session.agents.known.all() if each.team == self.name)
 
     async def start(
         self,
@@ -109,7 +109,7 @@ class AgentTeam:
         return {each.record.name: each.report for each in self._agents() if each.report is not None}
 
     def _agents(self) -> list[Subagent]:
-        return [agent for each in self.members if (agent := self._session.agents.get(each.id)) is not None]
+        return [agent for each in self.members if (agent := self._session.agents.known.get(each.id)) is not None]
 
     def _at_work(self) -> list[Subagent]:
         return [each for each in self._agents() if each.job is not None and not each.job.done()]

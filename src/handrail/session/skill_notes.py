@@ -74,10 +74,10 @@ class SessionSkills:
         """Load a skill into the conversation of a call."""
         return await self.loader.load(name, words, ctx)
 
-    def end_turn(self) -> None:
-        """Take back what skills were lent for the turn that is over."""
+    def end_turn(self, path: tuple[str, ...] = ()) -> None:
+        """Take back what skills were lent for the turn that is over, of the main agent or of the one at this path."""
         if "loader" in self.__dict__:  # it was needed
-            self.loader.end_turn()
+            self.loader.end_turn(path)
 
     def begin_prompt(self) -> None:
         """Look at the files again when they are next needed; what was found at the start serves the first prompt."""

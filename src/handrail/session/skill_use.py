@@ -34,7 +34,7 @@ from handrail.session.command_turn import (
 from handrail.session.conversation import Conversation
 from handrail.session.session_settings import SessionSettings
 from handrail.tools.abort import AbortSignal
-from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.context import AgentIdentity, RunContext, ToolContext
 from handrail.tools.delegation import AgentTask
 from handrail.tools.pool import Pool
 from handrail.tools.skills import LoadedSkill
@@ -64,14 +64,14 @@ class SkillLoader:
         self._services = services
         self._conversation = conversation
         self._session_id = session_id
-        self._take_back: list[Callable[[], None]] = []
+        self._take_back: dict[tuple[str, ...], list[Callable[[], None]]] = {}
+        """By the path of the agent that loaded a skill, what ends that its rules hold."""
         self._by_person: dict[str, CommandFile] = {}
         """What people have started, by the id of the call."""
 
-    def end_turn(self) -> None:
-        """Take back the rules of skills whose turn is over."""
-        take_back, self._take_back = self._take_back, []
-        for each in take_back:
+    def end_turn(self, path: tuple[str, ...] = ()) -> None:
+        """The turn of the agent at this path is over: take back the rules of the skills that it loaded."""
+        for each in self._take_back.pop(path, ()):
             each()
 
     # The tool
@@ -150,29 +150,34 @@ class SkillLoader:
         """
         The text of a command or skill after its commands ran, as the message.
 
-        Its rules hold until `end_turn`, its hooks for the session.
+        Its rules hold until `end_turn`, its hooks for the session; if a sub-agent loads it, for that agent and those
+        below it.
         """
+        agent = AgentIdentity() if run is None else run.agent
         skill, settings, conversation = turn.command, self._settings, self._conversation()
         wanted = turn_rules(turn, settings, conversation.tools.names())
         if wanted.unusable_limits:  # a limit would be lost
             return PromptRefusal(f"/{skill.name} was not started. {skill.shown}: {'; '.join(wanted.unusable_limits)}.")
         if wanted.rules:
-            self._take_back.append(settings.in_force().lend(with_turn_rules(wanted.rules)))
+            take_back = settings.in_force().lend(with_turn_rules(wanted.rules), agent.path)
+            self._take_back.setdefault(agent.path, []).append(take_back)
         completed = await complete_command(turn, message, conversation, settings, signal, run=run)
         if isinstance(completed, PromptRefusal):
             return completed
         notes = [f"{skill.shown}: allowed-tools: {each}. It allows nothing." for each in wanted.unusable_grants]
-        if skill.hooks and turn.is_trusted and (note := self._add_hooks(skill)):
+        if skill.hooks and turn.is_trusted and (note := self._add_hooks(skill, agent)):
             notes.append(note)
         return replace(completed, warnings=(*completed.warnings, *notes))
 
-    def _add_hooks(self, skill: CommandFile) -> str:
+    def _add_hooks(self, skill: CommandFile, agent: AgentIdentity) -> str:
         """Add a skill's hooks; returns why they do not count, if they do not."""
         settings = self._settings.loaded.settings
         if settings.get("disableAllHooks") or settings.get_managed("allowManagedHooksOnly"):
             return f"{skill.shown}: its hooks do not count, because the settings switch hooks off."
         family: Literal[".claude", ".handrail"] = ".claude" if "/.claude/" in skill.file else ".handrail"
-        self._hooks.add(HookSource(f"skill:{skill.name}", family, skill.shown, skill.folder), _filled_hooks(skill))
+        owner = "" if agent.is_main else agent.id
+        source = HookSource(f"skill:{skill.name}", family, skill.shown, skill.folder, agent=owner)
+        self._hooks.add(source, _filled_hooks(skill))
         return ""
 
     async def fork(self, skill: CommandFile, words: str, signal: AbortSignal) -> PromptRefusal:

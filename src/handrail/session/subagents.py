@@ -10,7 +10,6 @@ knows. Each writes a transcript below that of the session.
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,22 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.agents.definitions import AgentDefinition
-from handrail.agents.slots import AgentSlots
-from handrail.errors import HandrailError, ToolError
-from handrail.files.memory import FileMemory
+from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.session.agent_opening import open_agent
-from handrail.session.agent_records import AgentRecord, resume_problem
 from handrail.session.agent_run import MoreWork, run_prompts
-from handrail.session.agent_state import AgentHost, OnNews, Subagent, facts_of, news_of, report_on
+from handrail.session.agent_state import AgentHost, OnNews, Subagent, news_of, report_on
 from handrail.session.conversation import Conversation
+from handrail.session.known_agents import KnownAgents
 from handrail.session.parts import SharedParts
 from handrail.session.tools import only_reads
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import AgentIdentity, AgentType, ToolContext
-from handrail.tools.delegation import AgentFacts, AgentReport, AgentStatus, AgentTask
+from handrail.tools.delegation import AgentReport, AgentStatus, AgentTask
 from handrail.tools.wording import did_you_mean
-from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.session import agent_equipment, agent_isolation, agent_work
@@ -60,8 +56,7 @@ class Subagents:
         """Called with each event of the sub-agent that a call started."""
         self.parts = parts
         self.host = host
-        self._agents: dict[str, Subagent] = {}
-        self._slots: AgentSlots | None = None
+        self.known = KnownAgents(definitions, host)
         self._waking: set[asyncio.Task[None]] = set()
         self._is_closing = False
 
@@ -75,26 +70,6 @@ class Subagents:
         """The types of sub-agents, and what each is for."""
         return tuple(AgentType(agent.name, agent.description) for agent in self.definitions().values())
 
-    def all(self) -> tuple[AgentFacts, ...]:
-        """The sub-agents of this session so far, also before it was resumed, oldest first."""
-        known = [self.host.records.load(each) for each in self.host.records.all_ids() if each not in self._agents]
-        earlier = tuple(facts_of(entry) for entry in known if entry is not None)
-        return (
-            *earlier,
-            *(
-                facts_of(each.record, background=each.background, color=each.definition.color)
-                for each in self._agents.values()
-            ),
-        )
-
-    def get(self, agent_id: str) -> Subagent | None:
-        """The sub-agent of that id, if it has worked since the session was opened."""
-        return self._agents.get(agent_id)
-
-    def at_call(self, call: str) -> tuple[Subagent, ...]:
-        """The sub-agents that a call started."""
-        return tuple(each for each in self._agents.values() if each.call == call)
-
     @cached_property
     def teams(self) -> "session_teams.SessionTeams":
         """The teams of the session, and the messages between its agents."""
@@ -103,7 +78,7 @@ class Subagents:
     def refuse(self, task: AgentTask, caller: AgentIdentity) -> str:
         """Why the caller cannot have this sub-agent; empty if it can."""
         most = self.host.settings().depth
-        if self._depth_of(caller) >= most:
+        if len(caller.path) >= most:
             return (
                 f"Sub-agents may start others {most} deep, and you are that deep. Do the task yourself, or tell your "
                 "caller that it is too large."
@@ -111,7 +86,7 @@ class Subagents:
         if task.background and not self.host.services().background:
             return "Nothing runs in the background here. Leave run_in_background out."
         if task.resume:
-            return self._refuse_resume(task)
+            return self.known.refuse_resume(task)
         if (task.name or task.team) and (problem := self.teams.refuse(task)):
             return problem
         types = self.definitions()
@@ -123,38 +98,27 @@ class Subagents:
     def makes_worktree(self, task: AgentTask) -> bool:
         """Whether the task would make a git worktree."""
         if task.resume:
-            entry = self._record(task.resume)
+            entry = self.known.record_of(task.resume)
             return bool(task.isolation or (entry and entry.worktree))
         definition = self.definitions().get(task.kind)
         return bool(task.isolation or (definition and definition.isolation))
-
-    def _refuse_resume(self, task: AgentTask) -> str:
-        return resume_problem(task, self._record(task.resume), self._agents, self.definitions())
-
-    def _record(self, agent_id: str) -> AgentRecord | None:
-        """What is known of an agent, of this run of the session or an earlier one."""
-        agent = self._agents.get(agent_id)
-        return agent.record if agent else self.host.records.load(agent_id)
-
-    def _depth_of(self, caller: AgentIdentity) -> int:
-        return len(caller.path)
 
     # Work
 
     async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport:
         """Let a sub-agent work on the task: to its end, or in the background."""
-        agent = self._resume(task, ctx) if task.resume else self._new(task, ctx)
+        agent = self.known.resume(task, ctx) if task.resume else self.known.begin(task, ctx)
         if task.isolation or agent.definition.isolation or agent.record.worktree:
             try:
                 await self._isolate(agent, ctx.cwd)
             except BaseException:
                 if not task.resume:  # it never began
-                    del self._agents[agent.id]
+                    self.known.forget(agent)
                 raise
         if self._works_in_background(task, agent, ctx.agent):
             return self.launch(agent, task.prompt)
         emit = self._emitter(agent, task.prompt, (ctx.progress,))
-        caller = self._agents.get(ctx.agent.id)
+        caller = self.known.get(ctx.agent.id)
         if caller is not None:
             caller.slot.lend()
         try:
@@ -169,13 +133,7 @@ class Subagents:
 
     async def wake(self, agent_id: str, prompt: str, ctx: ToolContext) -> None:
         """Let an agent that has ended go on in the background, for the one it worked for; ToolError if it cannot."""
-        agent = self._agents.get(agent_id)
-        if agent is None:
-            entry = self.host.records.load(agent_id)
-            if entry is None or entry.kind not in self.definitions():
-                raise ToolError(f"The sub-agent {agent_id!r} cannot go on: its kind is not there any more.")
-            agent = self._admit(entry, ctx, FileMemory())
-        await self._relaunch(agent, prompt)
+        await self._relaunch(self.known.reopen(agent_id, ctx), prompt)
 
     async def _relaunch(self, agent: Subagent, prompt: str) -> None:
         if agent.record.worktree:
@@ -184,23 +142,7 @@ class Subagents:
             self.launch(agent, prompt)
 
     async def _isolate(self, agent: Subagent, folder: Path) -> None:
-        place = await agent_isolation.worktree_for(agent.record, folder, self.host.services(), self.parts.hooks)
-        if place.as_json() != agent.record.worktree:
-            agent.files = FileMemory()
-        agent.cwd = Path(place.cwd)
-        if agent.forget_worktree is None:
-            policy = self.parts.settings.in_force()
-            agent.forget_worktree = policy.lend(agent_isolation.policy_for(place))
-        agent.record = replace(agent.record, cwd=place.cwd, worktree=place.as_json())
-
-    async def _leave_worktree(self, agent: Subagent) -> tuple[str, ...]:
-        if not agent.record.worktree:
-            return ()
-        notes = await agent_isolation.leave_worktree(agent.record, self.host.services())
-        if agent.forget_worktree is not None and not agent.cwd.is_dir():
-            agent.forget_worktree()
-            agent.forget_worktree = None
-        return notes
+        await agent_isolation.enter_worktree(agent, folder, self.host.services(), self.parts)
 
     def launch(self, agent: Subagent, prompt: str) -> AgentReport:
         """Let it work on a prompt in the background; the session is told of its end."""
@@ -235,7 +177,7 @@ class Subagents:
             log.exception("the sub-agent %s failed", agent.id)
             report = replace(report, status="failed", problem=f"{type(error).__name__}: {error}")
         finally:
-            self._set_status(agent, report.status)
+            self.known.set_status(agent, report.status)
             agent.report = report
             work.finish(report, output)
             emit(replace(report, output=str(output)))
@@ -244,16 +186,15 @@ class Subagents:
         self, agent: Subagent, prompt: str, emit: Callable[[object], None], abort: AbortSignal
     ) -> AgentReport:
         status: AgentStatus = "killed"
-        self._set_status(agent, "running")
+        self.known.set_status(agent, "running")
         self.parts.at_work.add(agent.id)
-        transcript: OpenTranscript | None = None
         try:
             await agent.slot.take()
             if agent.definition.needs_equipment and self.host.equipment is not None:
                 agent.equipment = await agent_equipment.equip(agent.definition, agent.id, self.host.equipment())
-            transcript = self.host.open_transcript(agent.id)
+            agent.transcript = self.host.open_transcript(agent.id)
             agent.conversation = conversation = open_agent(
-                agent, self.parts, self.host, transcript, delegate=self, types=self.types
+                agent, self.parts, self.host, delegate=self, types=self.types
             )
             abort.listen(lambda _reason: conversation.interrupt())
             if agent.equipment is not None and agent.definition.skills and not conversation.messages:
@@ -264,27 +205,29 @@ class Subagents:
             more = self._more_work(agent, conversation) if "teams" in self.__dict__ else None
             report = await run_prompts(conversation, prompt, emit, self.parts.model.add_usage, more)
             status = report.status
-            problems = agent.equipment.problems if agent.equipment is not None else ()
-            notes = (*(f"[{each}]" for each in problems), *await self._leave_worktree(agent))
+            notes = tuple(f"[{each}]" for each in agent.equipment.problems) if agent.equipment is not None else ()
+            if agent.record.worktree:
+                notes += await agent_isolation.leave_worktree(agent, self.host.services())
             agent.report = replace(report, notes=notes)
             return agent.report
         finally:
-            if agent.equipment is not None:
-                await agent.equipment.aclose()
-                agent.equipment = None
-            self.parts.at_work.discard(agent.id)
-            agent.slot.give_back()
-            if status == "killed":
-                await self._leave_worktree(agent)
-            if agent.conversation is not None:
-                state = agent.conversation.state
-                agent.files, agent.conversation = state.context.files, None
-                agent.history = () if transcript else tuple(state.history.messages)
-            if transcript is not None:
-                transcript.writer.close()
-            self._set_status(agent, status)
-            if status == "completed" and "teams" in self.__dict__:
-                self._on_idle(agent)
+            await self._end(agent, status)
+
+    async def _end(self, agent: Subagent, status: AgentStatus) -> None:
+        """It does not work any more: what it had is closed, given back and written down."""
+        if agent.equipment is not None:
+            await agent.equipment.aclose()
+            agent.equipment = None
+        self.parts.at_work.discard(agent.id)
+        if self.parts.skills is not None:
+            self.parts.skills.end_turn(agent.path)
+        agent.slot.give_back()
+        if status == "killed" and agent.record.worktree:
+            await agent_isolation.leave_worktree(agent, self.host.services())
+        agent.close_conversation()
+        self.known.set_status(agent, status)
+        if status == "completed" and "teams" in self.__dict__:
+            self._on_idle(agent)
 
     def _more_work(self, agent: Subagent, conversation: Conversation) -> MoreWork:
         return lambda: self.teams.more_work(agent, conversation.state.context)
@@ -299,7 +242,7 @@ class Subagents:
 
     def stop(self, agent_id: str) -> bool:
         """Interrupt a sub-agent; False = none of that id is at work."""
-        agent = self._agents.get(agent_id)
+        agent = self.known.get(agent_id)
         if agent is None or agent.record.status != "running":
             return False
         if agent.conversation is not None:
@@ -310,66 +253,18 @@ class Subagents:
 
     def stop_all(self) -> None:
         """Interrupt every sub-agent that is at work."""
-        for agent_id in list(self._agents):
-            self.stop(agent_id)
+        for agent in self.known.opened():
+            self.stop(agent.id)
 
     async def aclose(self) -> None:
         """Stop all sub-agents in the background, and wait until nothing of them is left."""
         self._is_closing = True
         await asyncio.gather(*self._waking, return_exceptions=True)
-        jobs = [agent.job for agent in self._agents.values() if agent.job is not None and not agent.job.done()]
+        jobs = [agent.job for agent in self.known.opened() if agent.job is not None and not agent.job.done()]
         self.stop_all()
         if jobs:
             await asyncio.wait(jobs)
         self._is_closing = False
-
-    # Opening
-
-    def _new(self, task: AgentTask, ctx: ToolContext) -> Subagent:
-        name = f"agent-{os.urandom(6).hex()}"
-        entry = AgentRecord(
-            id=name,
-            kind=task.kind,
-            description=task.description,
-            name=task.name,
-            team=task.team,
-            model=task.model,
-            effort=task.effort,
-            parent=ctx.agent.id,
-            depth=self._depth_of(ctx.agent) + 1,
-            cwd=str(ctx.cwd),
-        )
-        return self._admit(entry, ctx, FileMemory())
-
-    def _resume(self, task: AgentTask, ctx: ToolContext) -> Subagent:
-        """The agent of that id, with what it knows; the caller's tools and folders count now."""
-        before = self._agents.get(task.resume)
-        kept = before.record if before else self.host.records.load(task.resume)
-        if kept is None:
-            raise ToolError(self._refuse_resume(task))
-        kept = replace(kept, parent=ctx.agent.id, depth=self._depth_of(ctx.agent) + 1, model=task.model or kept.model)
-        agent = self._admit(kept, ctx, before.files if before else FileMemory())
-        agent.history = before.history if before else ()
-        return agent
-
-    def _admit(self, entry: AgentRecord, ctx: ToolContext, files: FileMemory) -> Subagent:
-        if self._slots is None:
-            self._slots = AgentSlots(self.host.settings().concurrent)
-        agent = Subagent(
-            record=entry,
-            definition=self.definitions()[entry.kind],
-            slot=self._slots.slot(),
-            cwd=Path(entry.cwd),
-            options=ctx.options,
-            offered=frozenset(ctx.options.tools()),
-            path=(*ctx.agent.path, f"{entry.kind} {entry.id}"),
-            call=ctx.use.id,
-            caller=ctx.agent,
-            budget=ctx.budget,
-            files=files,
-        )
-        self._agents[entry.id] = agent
-        return agent
 
     def _works_in_background(self, task: AgentTask, agent: Subagent, caller: AgentIdentity) -> bool:
         if not self.host.services().background:
@@ -382,19 +277,3 @@ class Subagents:
             return True
         wish = self.host.settings().background
         return caller.is_main and (self.host.tells_ends if wish is None else wish)
-
-    def leave_team(self, team: str) -> None:
-        """The team is over: its members are agents like others, and their names are free."""
-        for facts in self.all():
-            agent = self._agents.get(facts.id)
-            entry = agent.record if agent else self.host.records.load(facts.id)
-            if entry is not None and entry.team == team:
-                entry = replace(entry, team="")
-                self.host.records.save(entry)
-                if agent is not None:
-                    agent.record = entry
-
-    def _set_status(self, agent: Subagent, status: AgentStatus) -> None:
-        if agent.record.status != status:
-            agent.record = replace(agent.record, status=status)
-        self.host.records.save(agent.record)

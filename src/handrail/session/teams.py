@@ -17,6 +17,7 @@ from handrail.agents.teams import EVERYONE, LEAD, LEAD_NAMES, Team, TeamFiles, n
 from handrail.errors import ToolError
 from handrail.session.agent_mail import SessionMail, mail_of
 from handrail.session.agent_state import AgentHost, Subagent
+from handrail.session.known_agents import KnownAgents
 from handrail.session.parts import SharedParts
 from handrail.tools.context import AgentIdentity, RunContext, ToolContext
 from handrail.tools.delegation import AgentFacts, AgentMessage, AgentTask, Delivery, TeamEnd
@@ -37,16 +38,11 @@ class TeamAgents(Protocol):
 
     parts: SharedParts
     host: AgentHost
-
-    def all(self) -> tuple[AgentFacts, ...]: ...
-
-    def get(self, agent_id: str) -> Subagent | None: ...
+    known: KnownAgents
 
     async def wake(self, agent_id: str, prompt: str, ctx: ToolContext) -> None: ...
 
     def stop(self, agent_id: str) -> bool: ...
-
-    def leave_team(self, team: str) -> None: ...
 
 
 class SessionTeams:
@@ -66,7 +62,7 @@ class SessionTeams:
 
     def all(self) -> tuple[AgentFacts, ...]:
         """The sub-agents of this session so far, oldest first."""
-        return self._agents.all()
+        return self._agents.known.all()
 
     def refuse(self, task: AgentTask) -> str:
         """Why an agent cannot have its name or be in its team; empty if it can."""
@@ -101,7 +97,7 @@ class SessionTeams:
             return Delivery(problem=problem)
         for each in receivers:
             self._mail.post(new_mail(_name_of(sender), sender.id, each.id, message.text, message.summary))
-            if message.notify_when_idle and (known := self._agents.get(each.id)):
+            if message.notify_when_idle and (known := self._agents.known.get(each.id)):
                 known.watchers[sender.id] = sender
         woken = [each.id for each in receivers if await self._wake(each.id, ctx)]
         is_for_all = message.to in EVERYONE and bool(sender.team)
@@ -127,7 +123,7 @@ class SessionTeams:
         return f"There is no agent {to!r}. There are: {known}; 'main' is the lead."
 
     def _count(self, receivers: tuple[AgentFacts, ...], sender: AgentIdentity) -> str:
-        agents = [agent for each in receivers if (agent := self._agents.get(each.id)) is not None]
+        agents = [agent for each in receivers if (agent := self._agents.known.get(each.id)) is not None]
         if sender.is_main:
             for agent in agents:
                 agent.messages = 0
@@ -142,7 +138,7 @@ class SessionTeams:
         return ""
 
     async def _wake(self, agent_id: str, ctx: ToolContext) -> bool:
-        agent = self._agents.get(agent_id)
+        agent = self._agents.known.get(agent_id)
         if agent is not None and agent.record.status == "running":
             return False
         try:
@@ -198,7 +194,7 @@ class SessionTeams:
         if name not in teams:
             return TeamEnd(problem=f"There is no team {name!r}.{did_you_mean(name, teams)}")
         members = [each for each in self.all() if each.team == name]
-        working = [agent for each in members if (agent := self._agents.get(each.id)) and _is_at_work(agent)]
+        working = [agent for each in members if (agent := self._agents.known.get(each.id)) and _is_at_work(agent)]
         letters = [new_mail(LEAD, LEAD, agent.id, FINISH.format(seconds=seconds)) for agent in working]
         for letter in letters:
             self._mail.post(letter)
@@ -212,7 +208,7 @@ class SessionTeams:
             await asyncio.wait(left)
         for letter in letters:
             self._mail.withdraw(letter)
-        self._agents.leave_team(name)
+        self._agents.known.leave_team(name)
         self._files.remove(name)
         stopped = tuple(agent.record.name for agent in late)
         return TeamEnd(tuple(each.name for each in members if each.name not in stopped), stopped)

@@ -2,16 +2,13 @@
 
 from pathlib import Path
 
-from handrail.builtin.services import ToolServices
+from handrail.builtin.worktree.base import WorktreeTool
 from handrail.lazy import lazy_pattern
-from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.context import ToolContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Refuse
 from handrail.tools.plain_input import Field, PlainInput
-from handrail.tools.tool import Tool
-from handrail.tools.worktrees import Worktrees
 
 NAME = lazy_pattern(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
@@ -21,21 +18,10 @@ class EnterWorktreeInput(PlainInput):
     path: str = Field(default="", description="A worktree of this repository that exists already.")
 
 
-class EnterWorktree(Tool[EnterWorktreeInput]):
+class EnterWorktree(WorktreeTool[EnterWorktreeInput]):
     name = "EnterWorktree"
     search_hint = "isolated copy of the git repository, branch"
     input_model = EnterWorktreeInput
-    should_defer = True
-
-    def __init__(self, services: ToolServices) -> None:
-        self._open_worktrees = services.worktrees
-
-    @property
-    def _worktrees(self) -> Worktrees | None:
-        return self._open_worktrees() if self._open_worktrees else None
-
-    def access(self, args: EnterWorktreeInput, run: RunContext) -> Access:
-        return Access.bookkeeping(writes="working folder", width="exclusive")
 
     def summary(self, args: EnterWorktreeInput) -> str:
         return f"EnterWorktree({args.name or args.path})"

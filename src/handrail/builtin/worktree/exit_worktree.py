@@ -3,16 +3,13 @@
 from pathlib import Path
 from typing import Literal
 
-from handrail.builtin.services import ToolServices
+from handrail.builtin.worktree.base import WorktreeTool
 from handrail.errors import ToolError
-from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.context import ToolContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Check, Refuse, Strength, Verdict
 from handrail.tools.plain_input import Field, PlainInput
-from handrail.tools.tool import Tool
-from handrail.tools.worktrees import Worktrees
 
 
 class ExitWorktreeInput(PlainInput):
@@ -20,21 +17,10 @@ class ExitWorktreeInput(PlainInput):
     discard_changes: bool = Field(default=False, description="Remove also what exists nowhere else.")
 
 
-class ExitWorktree(Tool[ExitWorktreeInput]):
+class ExitWorktree(WorktreeTool[ExitWorktreeInput]):
     name = "ExitWorktree"
     search_hint = "leave, keep or remove the isolated copy, go back"
     input_model = ExitWorktreeInput
-    should_defer = True
-
-    def __init__(self, services: ToolServices) -> None:
-        self._open_worktrees = services.worktrees
-
-    @property
-    def _worktrees(self) -> Worktrees | None:
-        return self._open_worktrees() if self._open_worktrees else None
-
-    def access(self, args: ExitWorktreeInput, run: RunContext) -> Access:
-        return Access.bookkeeping(writes="working folder", width="exclusive")
 
     def is_destructive(self, args: ExitWorktreeInput) -> bool:
         return args.action == "remove"

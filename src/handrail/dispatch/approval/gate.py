@@ -121,15 +121,17 @@ class PolicyGate:
 
     def _policy_for(self, folder: str, agent: AgentIdentity) -> Policy:
         """The policy in force for a call's folder, in the mode of its agent if that is stricter, within its limits."""
-        policy = self.policy()
-        if folder == policy.cwd and not agent.mode and not agent.tools and not agent.notes:
+        policy, lent = self.policy(), self.policy.lent_to(agent.path)
+        if folder == policy.cwd and not agent.mode and not agent.tools and not agent.notes and not lent:
             return policy
         if self._moved_from is not policy or len(self._moved) > MAX_MOVED:
             self._moved_from, self._moved = policy, {}
-        about = (agent.mode, agent.tools, agent.notes)
+        about = (agent.mode, agent.tools, agent.notes, lent)
         if (found := self._moved.get((folder, about))) is None:
             moved = policy if folder == policy.cwd else policy.with_cwd(os.path.realpath(folder))
             moved = moved.with_mode(narrow_mode(policy.mode, agent.mode)).for_agent(agent.tools, agent.notes)
+            for change in lent:
+                moved = change(moved)
             found = self._moved[folder, about] = replace(moved, version=policy.version)
         return found
 

@@ -37,6 +37,8 @@ class LivePolicy:
         self._seen = base()
         self._current = self._seen
         self._changes: list[tuple[Change, Update | None]] = []
+        self._lent: list[tuple[tuple[str, ...], Change]] = []
+        """What sub-agents were lent, each by its path."""
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -67,8 +69,14 @@ class LivePolicy:
             self._put(changed)
         return self._current
 
-    def lend(self, change: Change) -> Callable[[], None]:
-        """Change the policy until the returned function is called."""
+    def lend(self, change: Change, path: tuple[str, ...] = ()) -> Callable[[], None]:
+        """
+        Change the policy until the returned function is called.
+
+        With the `path` of a sub-agent, only for its calls and for those of the agents below it.
+        """
+        if path:
+            return self._lend_to_agent(path, change)
         changed = change(self())
         entry = (change, None)
         self._changes.append(entry)
@@ -80,6 +88,22 @@ class LivePolicy:
                 self._rebuild(self._seen)
 
         return take_back
+
+    def _lend_to_agent(self, path: tuple[str, ...], change: Change) -> Callable[[], None]:
+        entry = (path, change)
+        self._lent.append(entry)
+        self._put(self())
+
+        def take_back() -> None:
+            if entry in self._lent:
+                self._lent.remove(entry)
+                self._put(self._current)
+
+        return take_back
+
+    def lent_to(self, path: tuple[str, ...]) -> tuple[Change, ...]:
+        """The changes that count for the agent at this path only, and for those below it."""
+        return tuple(change for owner, change in self._lent if path[: len(owner)] == owner)
 
     async def change(self, updates: Sequence[Update]) -> tuple[str, ...]:
         """Apply updates, and write those with a settings destination. Problems are returned and logged."""
