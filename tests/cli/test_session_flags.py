@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 from tests.transcripts.killing import Ended, ran, said, text_of, victim
 
+from handrail.cli.flags import read_flags
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.errors import FlagError
 from handrail.testing.model_server import Reply
 
 pytestmark = pytest.mark.anyio
@@ -220,3 +223,40 @@ async def test_old_sessions_go_once_a_day_after_a_run_with_all_that_belongs_to_t
     await ran(answer("three"), tmp_path, "-p", "more", "--continue")
     assert sessions(tmp_path).keys() == {ID}
     assert list(state.rglob("old")) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--plugin-dir", "nope"], "nope is not a folder. Give the folder of a plugin"),
+        (["--plugin-dir", "broken"], "plugin.json: it is not JSON"),
+        (["--agents", "nope.json"], "it cannot be read: [Errno 2] No such file or directory: 'nope.json'"),
+        (["--agents", '{"x": {"description": "d"}}'], "'x'"),
+        (["--worktree", "my name", "the prompt"], "--worktree: 'my name' cannot be its name"),
+    ],
+)
+def test_a_flag_that_names_what_is_not_there_is_an_error_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    manifest = tmp_path / "broken/.claude-plugin/plugin.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("{")
+    with pytest.raises(FlagError, match=re.escape(words)):
+        read_flags(["-p", *flags])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "worktree", "words"),
+    [
+        (["--worktree", "my prompt"], "", ["my prompt"]),
+        (["--worktree", "fix", "my prompt"], "fix", ["my prompt"]),
+        (["--worktree"], "", []),
+        (["--worktree", "fix/it"], "fix/it", []),
+    ],
+)
+def test_words_that_cannot_name_a_worktree_are_the_prompt(
+    arguments: list[str], worktree: str, words: list[str]
+) -> None:
+    chosen = read_flags(arguments).chosen
+    assert (chosen.worktree, chosen.words) == (worktree, words)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from handrail import Agent
 from handrail.cli.main import run
 from handrail.config.flags import SettingsFlags
+from handrail.conversation.blocks import Text
 from handrail.extensions.plugins import Plugin, read_marketplace, read_plugin
 from handrail.session.facts import session_facts
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
@@ -319,3 +320,118 @@ def test_no_manifest_breaks_the_reader_or_leads_out_of_its_plugin(tmp_path_facto
     if isinstance(found, Plugin):
         assert all(folder.path.resolve().is_relative_to(root) for folder in found.folders)
     assert market is not None
+
+
+async def test_plugins_that_are_switched_during_a_session_count_from_the_next_turn_and_the_prefix_stays(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    root = make_plugin(tmp_path / "railkit", log, manifest={"userConfig": {}})
+    glob = use("g", "Glob", pattern="*")
+    model = ScriptedModel([[say("one")], [glob], [say("two")], [glob], [say("three")], [glob], [say("four")]])
+    agent = open_agent(tmp_path, model, work=tmp_path / "work")
+    seen: list[dict[str, Any]] = []
+    with anyio.fail_after(60):
+        async with agent:
+            await agent.ask("none yet")
+            seen.append(session_facts(agent.session))
+            for words in (["add", str(root), "--yes"], ["disable", "railkit"], ["enable", "railkit"]):
+                assert run(["plugins", *words]) == 0
+                await agent.ask(words[0])
+                assert agent.session.plugin_switch is not None
+                await agent.session.plugin_switch.aclose()
+                await agent.session.connect(patient=True)
+                seen.append(session_facts(agent.session))
+
+    off = {"plugins": [], "skills": [], "mcp_servers": []}
+    row = {"name": "plugin:railkit:tiny", "status": "connected", "source": "plugin"}
+    for found, is_on in zip(seen, (False, True, False, True), strict=True):
+        assert ("railkit:finder" in found["agents"], "railkit:greet" in found["slash_commands"]) == (is_on, is_on)
+        assert [each["name"] for each in found["plugins"]] == (["railkit"] if is_on else [])
+        assert found["skills"] == (["railkit:ship"] if is_on else off["skills"])
+        assert found["mcp_servers"] == ([row] if is_on else off["mcp_servers"])
+    assert len(log.read_text().splitlines()) == 2  # its hook ran while it was on
+    first, last = model.requests[0], model.requests[-1]
+    assert last.system == first.system
+    assert [tool.name for tool in last.tools[: len(first.tools)]] == [tool.name for tool in first.tools]
+    told = [block.text for each in last.history.messages for block in each.content if isinstance(block, Text)]
+    lists = [text for text in told if text.startswith("Kinds of sub-agents")]
+    assert ["- railkit:finder: Finds" in text for text in lists] == [False, True, False, True]
+
+
+async def test_a_secret_that_is_set_during_a_session_keeps_its_plugin_out_of_it(tmp_path: Path) -> None:
+    log, warnings = tmp_path / "log", list[str]()
+    root = make_plugin(tmp_path / "railkit", log)
+    model = ScriptedModel([[say("one")], [use("g", "Glob", pattern="*")], [say("two")]])
+    agent = open_agent(tmp_path, model, warnings)
+    with anyio.fail_after(60):
+        async with agent:
+            await agent.ask("none yet")
+            assert run(["plugins", "add", str(root), "--yes", "--set", "token=hush-hush-4711"]) == 0
+            await agent.ask("now")
+            assert session_facts(agent.session)["plugins"] == []
+    assert any("has a secret that was set after this session began" in each for each in warnings)
+    assert not log.exists()
+
+
+async def test_programs_of_a_plugin_are_found_by_approved_commands_behind_all_others(tmp_path: Path) -> None:
+    root = make_plugin(tmp_path / "railkit", tmp_path / "log", manifest={"userConfig": {}})
+    for name in ("railmake", "ls", "mkdir"):
+        write(root / "bin" / name, f"#!/bin/sh\necho {name} of the plugin >> {tmp_path}/ran\n")
+        (root / "bin" / name).chmod(0o755)
+    assert run(["plugins", "add", str(root), "--yes"]) == 0
+    calls = [use(str(n), "Bash", command=line) for n, line in enumerate(("railmake", "ls", "mkdir made"))]
+    model = ScriptedModel([calls, [say("Done.")]])
+    await facts(open_agent(tmp_path, model, allowed=("Bash",)))
+    assert (tmp_path / "ran").read_text() == "railmake of the plugin\n"
+    assert (tmp_path / "work/made").is_dir()
+
+
+@pytest.mark.parametrize("by", ["plugin", "user", "untrusted project", "trusted project", "nothing of that name"])
+async def test_an_agent_of_the_settings_or_of_a_plugin_leads(tmp_path: Path, work: Path, by: str) -> None:
+    warnings = list[str]()
+    root = make_plugin(tmp_path / "railkit", tmp_path / "log", manifest={"userConfig": {}})
+    if by == "plugin":
+        write(root / "settings.json", json.dumps({"agent": "finder", "model": "dear"}))
+    assert run(["plugins", "add", str(root), "--yes"]) == 0
+    settings: dict[str, Any] = {}
+    if by in ("user", "nothing of that name"):
+        settings = {"agent": "railkit:finder" if by == "user" else "nope"}
+    elif "project" in by:
+        write(work / ".handrail/settings.json", json.dumps({"agent": "railkit:finder"}))
+    model = ScriptedModel([[say("Ok.")]])
+    await facts(open_agent(tmp_path, model, warnings, settings=settings, trust=by == "trusted project"))
+    leads = by not in ("untrusted project", "nothing of that name")
+    assert ("Find." in "".join(model.requests[0].system)) == leads
+    assert any("settings.json: no effect: model" in each for each in warnings) == (by == "plugin")
+    assert any("there is no agent 'nope'" in each for each in warnings) == (by == "nothing of that name")
+
+
+def test_marketplaces_of_the_settings_offer_plugins(
+    tmp_path: Path, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_plugin(tmp_path / "shop/railkit", tmp_path / "log")
+    listed = {"name": "shop", "plugins": [{"name": "railkit", "source": "./railkit"}]}
+    write(tmp_path / "shop/.claude-plugin/marketplace.json", json.dumps(listed))
+    shop = {"source": {"source": "directory", "path": str(tmp_path / "shop")}}
+    write(tmp_path / "home/.handrail/settings.json", json.dumps({"extraKnownMarketplaces": {"shop": shop}}))
+    write(work / ".handrail/settings.json", json.dumps({"extraKnownMarketplaces": {"other": shop}}))
+
+    assert run(["plugins", "list"]) == 0
+    assert "marketplace shop: railkit" in capsys.readouterr().out
+    assert run(["plugins", "add", "railkit@shop", "--yes"]) == 0
+    said = capsys.readouterr()
+    assert "railkit@shop is trusted as it is now, and on." in said.out
+    assert "needs its option 'token'" in said.err
+    assert run(["plugins", "add", "railkit@other", "--yes"]) != 0  # the folder is not trusted
+    assert "there is no marketplace 'other'" in capsys.readouterr().err
+
+
+def test_a_plugin_that_is_removed_is_named_in_no_settings_of_ours(tmp_path: Path, work: Path) -> None:
+    root = make_plugin(tmp_path / "railkit", tmp_path / "log")
+    assert run(["plugins", "add", str(root), "--yes"]) == 0
+    for scope in ("project", "local"):
+        assert run(["plugins", "enable", "railkit", "--scope", scope]) == 0
+    assert run(["plugins", "remove", "railkit"]) == 0
+    files = [tmp_path / "home/.handrail/settings.json", *(work / ".handrail").glob("settings*.json")]
+    assert [json.loads(file.read_text()) for file in files] == [{"enabledPlugins": {}}] * 3

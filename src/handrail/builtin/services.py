@@ -59,6 +59,8 @@ class ToolServices:
     """The sandbox of commands; None = they are not sandboxed."""
     undo: "Undo | None" = None
     """The undo journal of file changes."""
+    programs: Callable[[], tuple[str, ...]] = tuple
+    """Folders of programs that approved commands find, behind those of PATH."""
     background: bool = True
     """Whether commands may go on in the background."""
     object_to_task: ObjectToTask | None = None

@@ -171,7 +171,7 @@ def language_servers(here: Here) -> Iterator[Finding]:
     if here.live is None:
         return
     area, loaded, wrong = "language servers", here.live.loaded, list[str]()
-    servers = SessionLanguageServers(here.live, lambda: default_services(loaded.env), {}, wrong.append)
+    servers = SessionLanguageServers(here.live, lambda: default_services(loaded.env), dict, wrong.append)
     chosen = servers.usable()
     for spec in chosen:
         program = spec.program if "/" in spec.program else find_program(spec.program, loaded.env.get("PATH", ""))

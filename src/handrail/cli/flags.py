@@ -15,8 +15,15 @@ from handrail.records import record
 
 if TYPE_CHECKING:
     import difflib
-else:
-    difflib = lazy("difflib")  # only an unknown flag pays for it
+
+    from handrail.agents import definitions
+    from handrail.builtin.worktree import enter_worktree
+    from handrail.extensions import plugins
+else:  # only those who name such a thing pay for it
+    difflib = lazy("difflib")
+    definitions = lazy("handrail.agents.definitions")
+    enter_worktree = lazy("handrail.builtin.worktree.enter_worktree")
+    plugins = lazy("handrail.extensions.plugins")
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 EARLY_STARTS = ("permitted", "safe", "off", "all")
@@ -52,6 +59,8 @@ def read_flags(arguments: Sequence[str]) -> Flags:
     forbidding, allowing = rule_problems(chosen)
     if forbidding:
         top.error(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
+    if chosen.worktree:
+        _read_worktree(top, chosen)
     warnings = [f"--allowedTools: {problem}. It matches nothing." for problem in allowing]
     warnings += without_effect(chosen)
     warnings += [f"{flag} is not known and was ignored; see handrail -p --help" for flag in flags]
@@ -60,6 +69,16 @@ def read_flags(arguments: Sequence[str]) -> Flags:
         warnings.append(f"{words!r} was taken for the value of an unknown flag. Put the prompt right after -p")
         chosen.words = []
     return Flags(chosen, tuple(warnings))
+
+
+def _read_worktree(top: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
+    """Words that cannot name a worktree are the prompt, if there is no other."""
+    if enter_worktree.NAME.fullmatch(chosen.worktree):
+        return
+    if chosen.words or chosen.prompt:
+        name = chosen.worktree
+        top.error(f"--worktree: {name!r} cannot be its name. Use letters, digits, dots, dashes and underscores")
+    chosen.words, chosen.worktree = [chosen.worktree], ""
 
 
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
@@ -155,6 +174,7 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument(
         "--plugin-dir",
         metavar="DIR",
+        type=_plugin_folder,
         action="append",
         default=[],
         help="use the plugin in this folder for this run; its hooks and servers are trusted with it",
@@ -214,7 +234,17 @@ def _agents(text: str) -> dict[str, Any]:
         ) from error
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f"it is not a JSON object. Give agents by name: {AGENTS_FORM}")
+    for name, entry in value.items():
+        if isinstance(problem := definitions.parse_json(name, entry, "--agents"), str):
+            raise argparse.ArgumentTypeError(problem.removeprefix("--agents: "))
     return value
+
+
+def _plugin_folder(text: str) -> Path:
+    folder = Path(text).expanduser().absolute()
+    if isinstance(problem := plugins.read_plugin(folder), str):
+        raise argparse.ArgumentTypeError(f"{problem}. Give the folder of a plugin")
+    return folder
 
 
 def _schema(text: str) -> dict[str, Any]:

@@ -21,12 +21,20 @@ from handrail.config.write import edit
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
 from handrail.extensions.plugin_tree import tree_diff, tree_hash
-from handrail.extensions.plugins import Marketplace, Plugin, read_marketplace, read_plugin, unpinned_servers
+from handrail.extensions.plugins import (
+    Marketplace,
+    Plugin,
+    read_marketplace,
+    read_plugin,
+    unpinned_servers,
+    unset_options,
+)
 from handrail.files.search_path import find_program, path_outside
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.state_folder import state_folder
 from handrail.tools.wording import did_you_mean
 
+SCOPES = ("user", "project", "local")
 ADDRESSES = ("https://", "ssh://", "git@", "file://", "http://")
 CLONE_SECONDS = 300
 
@@ -92,7 +100,7 @@ def _has_changed(known: InstalledPlugin) -> bool:
 
 
 def _list(store: PluginStore, settings: SessionSettings, *, as_json: bool) -> int:
-    rows, offered = plugin_rows(store, settings), dict(_list_offers(store))
+    rows, offered = plugin_rows(store, settings), dict(_list_offers(store, settings))
     if as_json:
         print(plain_json({"plugins": rows, "marketplaces": offered}, indent=2))
         return 0
@@ -107,8 +115,9 @@ def _list(store: PluginStore, settings: SessionSettings, *, as_json: bool) -> in
     return 0
 
 
-def _list_offers(store: PluginStore) -> Iterator[tuple[str, list[str]]]:
-    for name, source in store.load().marketplaces.items():
+def _list_offers(store: PluginStore, settings: SessionSettings) -> Iterator[tuple[str, list[str]]]:
+    named = {name: source for name, source in settings_marketplaces(settings) if not source.startswith(ADDRESSES)}
+    for name, source in {**named, **store.load().marketplaces}.items():
         found = read_marketplace(Path(source))
         yield name, sorted(found.plugins) if isinstance(found, Marketplace) else []
 
@@ -130,12 +139,7 @@ def _plugins(
     """The plugins that a source means, each with its id and its folder."""
     name, at, market = source.partition("@")
     if at and not source.startswith(ADDRESSES) and not Path(source).exists():
-        places = store.load().marketplaces
-        if market not in places:
-            raise HandrailError(
-                f"there is no marketplace {market!r}.{did_you_mean(market, places)} Add its folder first."
-            )
-        return _of_marketplace(_marketplace(Path(places[market])), [name])
+        return _of_marketplace(_known_marketplace(market, store, settings), [name])
     root = _fetch(source, store, settings) if source.startswith(ADDRESSES) or _is_bare(source) else Path(source)
     root = root.expanduser().absolute()
     if not root.is_dir():
@@ -152,6 +156,47 @@ def _plugins(
             f"{plugin}. Give the folder of a plugin or a marketplace, or the address of a git repository."
         )
     return [(f"{plugin.name}@{LOCAL}", root)]
+
+
+def _known_marketplace(name: str, store: PluginStore, settings: SessionSettings) -> Marketplace:
+    """A marketplace that was added, or that settings name; one in a git repository is cloned now."""
+    added, named = store.load().marketplaces, dict(settings_marketplaces(settings))
+    if name in added:
+        return _marketplace(Path(added[name]))
+    if name not in named:
+        hint = did_you_mean(name, {**added, **named})
+        raise HandrailError(f"there is no marketplace {name!r}.{hint} Add its folder first.")
+    source = named[name]
+    root = _fetch(source, store, settings) if source.startswith(ADDRESSES) else Path(source)
+    found = _marketplace(root)
+    if found.name != name:
+        raise HandrailError(f"extraKnownMarketplaces calls {source} {name!r}, and it calls itself {found.name!r}.")
+    store.add_marketplace(name, str(root))
+    return found
+
+
+def settings_marketplaces(settings: SessionSettings) -> Iterator[tuple[str, str]]:
+    """The marketplaces that `extraKnownMarketplaces` names, each with its folder or the address of its repository."""
+    for name, entry in (settings.loaded.settings.get("extraKnownMarketplaces") or {}).items():
+        source = entry.get("source") if isinstance(entry, dict) else None
+        match source:
+            case {"source": "directory", "path": str(path)}:
+                yield name, str(Path(settings.places.cwd, path).expanduser())
+            case {"source": "file", "path": str(path)}:
+                yield name, str(_folder_of_list(Path(settings.places.cwd, path).expanduser()))
+            case {"source": "github", "repo": str(repo)}:
+                yield name, f"https://github.com/{repo}.git"
+            case {"source": "git", "url": str(url)} if url.startswith(ADDRESSES):
+                yield name, url
+            case _:
+                warn(
+                    f"extraKnownMarketplaces: {name!r} has a source that is not understood. Write "
+                    '{"source": {"source": "directory", "path": "..."}}, or github with repo, or git with url.'
+                )
+
+
+def _folder_of_list(file: Path) -> Path:
+    return file.parent.parent if file.parent.name == ".claude-plugin" else file.parent
 
 
 def _marketplace(root: Path) -> Marketplace:
@@ -237,6 +282,7 @@ def _add_one(
         store.install(plugin_id, root, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), digest)
     _set_options(plugin, plugin_id, chosen.set, store)
     _write_switch(plugin_id, settings, scope="user", on=True)
+    _warn_of_unset(plugin, plugin_id, store)
     if chosen.json:
         print(plain_json({"name": plugin_id, "hash": digest, **_about(plugin)}))
     else:
@@ -288,18 +334,12 @@ def find_installed(name: str, store: PluginStore) -> InstalledPlugin:
 
 def _remove(known: InstalledPlugin, store: PluginStore, settings: SessionSettings) -> int:
     store.remove(known.id)
-    file = settings.places.file("user")
-    if (settings.loaded.settings.get("enabledPlugins") or {}).get(known.id) is not None and file.path.exists():
-        edit(file, settings.places, lambda text: _without(text, known.id))
+    for scope in SCOPES:
+        file = settings.places.file(scope)
+        if file.path.exists():
+            edit(file, settings.places, lambda text: remove_key(text, ("enabledPlugins", known.id)))
     print(f"{known.id} is removed, with its options.")
     return 0
-
-
-def _without(text: str, plugin_id: str) -> str:
-    try:
-        return remove_key(text, ("enabledPlugins", plugin_id))
-    except (HandrailError, LookupError):  # another file switches it on
-        return text
 
 
 def _switch(chosen: argparse.Namespace, store: PluginStore, settings: SessionSettings) -> int:
@@ -308,8 +348,16 @@ def _switch(chosen: argparse.Namespace, store: PluginStore, settings: SessionSet
     if on and isinstance(plugin, Plugin):
         _set_options(plugin, known.id, chosen.set, store)
     _write_switch(known.id, settings, scope=chosen.scope, on=on)
+    if on and isinstance(plugin, Plugin):
+        _warn_of_unset(plugin, known.id, store)
     print(f"{known.id} is {'on' if on else 'off'}.")
     return 0
+
+
+def _warn_of_unset(plugin: Plugin, plugin_id: str, store: PluginStore) -> None:
+    for option in unset_options(plugin, store.options(plugin_id)):
+        need = "needs" if option.required else "may want"
+        warn(f"{plugin_id} {need} its option {option.name!r}: handrail plugins enable {plugin_id} --set {option.name}")
 
 
 def _write_switch(plugin_id: str, settings: SessionSettings, *, scope: str, on: bool) -> None:
@@ -361,9 +409,7 @@ def _problems(store: PluginStore, settings: SessionSettings) -> Iterator[str]:
         elif _has_changed(known):
             diff = "\n".join(tree_diff(Path(known.copy), Path(known.source)))
             yield f"{known.id}: {known.source} has changed since it was trusted; add it again to use that:\n{diff}"
-        values = store.options(known.id)
-        for option in plugin.options:
-            if option.required and not values.get(option.name, option.default):
-                move = f"handrail plugins enable {known.id} --set {option.name}"
-                yield f"{known.id}: the option {option.name!r} is not set: {move}"
+        for option in filter(lambda each: each.required, unset_options(plugin, store.options(known.id))):
+            move = f"handrail plugins enable {known.id} --set {option.name}"
+            yield f"{known.id}: the option {option.name!r} is not set: {move}"
         yield from (f"{known.id}: {problem}" for problem in (*plugin.problems, *unpinned_servers(plugin)))

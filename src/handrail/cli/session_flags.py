@@ -95,7 +95,7 @@ def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
         mcp_servers=servers,
         strict_mcp=chosen.strict_mcp_config,
         agents=chosen.agents,
-        plugins=tuple(Path(each).expanduser().absolute() for each in chosen.plugin_dir),
+        plugins=tuple(chosen.plugin_dir),
     )
 
 

@@ -49,7 +49,7 @@ async def look(chosen: argparse.Namespace, settings: SessionSettings) -> tuple[l
     named = None if chosen.tools == ("default",) else chosen.tools
     warn_of_unknown_tools(named or (), builtin_names())
     unwanted = unwanted_tools(named)
-    language_servers = SessionLanguageServers(settings, lambda: default_services(loaded.env), {}, warn)
+    language_servers = SessionLanguageServers(settings, lambda: default_services(loaded.env), dict, warn)
     try:
         for note in await servers.connect() if chosen.connect else ():
             warn(note)

@@ -190,7 +190,7 @@ KEYS = (
     Key("sandbox.filesystem.denyWrite", TEXTS, "Paths that sandboxed commands may not write.", ALWAYS),
     Key("sandbox.filesystem.allowRead", TEXTS, "Paths that sandboxed commands may read."),
     Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
-    Key("agent", TEXT, "Kind of agent that the session runs as. Kept, without effect yet."),
+    Key("agent", TEXT, "The agent that leads the session, as with --agent."),
     Key(
         "outputStyle",
         TEXT,
@@ -237,7 +237,7 @@ KEYS = (
     Key(
         "enabledPlugins", FLAGS, "Plugins that are switched on or off, by name@marketplace; only those that you added."
     ),
-    Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from. Kept, without effect yet."),
+    Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins can be added from, by name."),
     Key("autoCompactEnabled", FLAG, "Whether long conversations are shortened by themselves."),
     Key(
         "commandOutputQuota",

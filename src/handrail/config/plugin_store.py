@@ -72,6 +72,14 @@ class PluginStore:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise SettingsError(f"{file} cannot be read: {error}. Remove it, and add the plugins again.") from error
 
+    def mark(self) -> object:
+        """What changes when a plugin is added or removed; None if none ever was."""
+        try:
+            status = (self._folder / "installed.json").stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
     def install(self, plugin_id: str, source: Path, at: str, expected: str) -> InstalledPlugin:
         """Keep a copy of a plugin as it is trusted; SettingsError if it is not what was shown (`expected`)."""
         name = plugin_id.partition("@")[0]

@@ -72,6 +72,18 @@ def read_definitions(folder: ConfigFolder, kind: str) -> Iterator[DefinitionFile
             yield UnreadFile(shown, f"it cannot be read: {error.strerror}")
 
 
+def definition_marks(folder: ConfigFolder, kind: str) -> Iterator[tuple[str, int, int]]:
+    """What changes when a file of a kind is written, added or removed."""
+    top = folder.holder(kind)
+    for path in _files_below(top) if top is not None else ():
+        try:
+            status = path.stat()
+        except OSError:  # a link to nothing
+            yield str(path), 0, 0
+        else:
+            yield str(path), status.st_mtime_ns, status.st_size
+
+
 def _files_below(folder: Path, depth: int = 0) -> Iterator[Path]:
     """Links to folders are not followed, and names that begin with a dot are left out."""
     try:

@@ -2,7 +2,7 @@
 Plugins: folders that bring skills, commands, agents, output styles, hooks and servers under a name of their own.
 
     .claude-plugin/plugin.json, .codex-plugin/plugin.json or gemini-extension.json     its manifest; may be missing
-    skills/  commands/  agents/  output-styles/  hooks/hooks.json  .mcp.json  .lsp.json
+    skills/  commands/  agents/  output-styles/  hooks/hooks.json  .mcp.json  .lsp.json  bin/  settings.json
 
 Reading a plugin runs nothing. All that it brings is called `plugin:name`. Whether it counts is decided elsewhere.
 """
@@ -63,6 +63,10 @@ class Plugin:
     servers: Mapping[str, Any] = field(default_factory=dict)
     language_servers: Mapping[str, Any] = field(default_factory=dict)
     options: tuple[PluginOption, ...] = ()
+    programs: str = ""
+    """The folder of its programs; empty = it brings none."""
+    agent: str = ""
+    """The agent of it that leads the session, by its full name, unless something else is asked for."""
     problems: tuple[str, ...] = ()
 
 
@@ -90,7 +94,7 @@ def read_plugin(root: Path) -> Plugin | str:
     if file.endswith("gemini-extension.json") and any((root / "commands").rglob("*.toml")):
         reader.problems.append("commands/*.toml: commands are read from Markdown files")
     sections = {key: reader.section(key) for key in FILES}
-    servers = sections["mcpServers"]
+    servers, wanted = sections["mcpServers"], reader.settings().get("agent")
     return Plugin(
         name,
         root,
@@ -101,6 +105,8 @@ def read_plugin(root: Path) -> Plugin | str:
         {each: entry for each, entry in _inner(servers, "mcpServers").items() if isinstance(entry, Mapping)},
         _inner(sections["lspServers"], "lspServers"),
         tuple(reader.options()),
+        reader.programs(),
+        f"{name}:{wanted}" if isinstance(wanted, str) and wanted else "",
         (*reader.problems, *reader.notes()),
     )
 
@@ -155,6 +161,11 @@ def unpinned_servers(plugin: Plugin) -> Iterator[str]:
         packages = [word for word in words[1:] if not word.startswith("-")]
         if UNPINNED.search(words[0]) and packages and not re.search(r"(?<=.)@\d|==", packages[0]):
             yield f"the MCP server {name!r} runs {' '.join(words)!r}, whatever version there is: pin one"
+
+
+def unset_options(plugin: Plugin, values: Mapping[str, str]) -> Iterator[PluginOption]:
+    """The options that have neither a value nor a default."""
+    return (option for option in plugin.options if not values.get(option.name, option.default))
 
 
 class _PluginReader:
@@ -215,9 +226,23 @@ class _PluginReader:
     def notes(self) -> Iterator[str]:
         if unused := [key for key in self.manifest if key not in KNOWN]:
             yield f"no effect: {', '.join(unused)}"
-        for name in ("bin", "settings.json", "CLAUDE.md"):
-            if (self.root / name).exists():
-                yield f"{name} has no effect"
+        if (self.root / "CLAUDE.md").exists():
+            yield "CLAUDE.md has no effect"
+
+    def programs(self) -> str:
+        """The folder of programs that commands of the session find."""
+        folder = self.root / "bin"
+        return str(folder) if folder.is_dir() and os.pathsep not in str(folder) else ""
+
+    def settings(self) -> dict[str, Any]:
+        """What the plugin wants of a session: the agent that leads it."""
+        file = self.root / "settings.json"
+        values, problem = _read_json(file) if file.is_file() else ({}, "")
+        if problem:
+            self.problems.append(f"settings.json: {problem}")
+        if unused := [key for key in values if key != "agent"]:
+            self.problems.append(f"settings.json: no effect: {', '.join(unused)}")
+        return values
 
 
 def _manifest(root: Path) -> tuple[dict[str, Any], str, str]:

@@ -23,7 +23,7 @@ from handrail.agents.definitions import (
     values_to_trust,
 )
 from handrail.config.snapshot import TRUSTED
-from handrail.extensions.definition_files import DefinitionFile, read_definitions
+from handrail.extensions.definition_files import DefinitionFile, definition_marks, read_definitions
 from handrail.extensions.places import SOURCES, ConfigFolder, config_folders
 from handrail.lazy import lazy
 from handrail.session.load_settings import NEXT_MOVE
@@ -81,6 +81,44 @@ def session_agents(
     sources = settings.flags.instruction_sources
     is_trusted = partial(is_trusted_agent, settings)
     return find_agents(cwd, env, given, sources, is_trusted=is_trusted, more=(*policy, *plugins))
+
+
+class LiveDefinitions:
+    """The definitions that hold in a session. Files that changed count after `look_again`."""
+
+    def __init__(
+        self,
+        find: Callable[[], tuple[Mapping[str, AgentDefinition], Sequence[str]]],
+        folders: Callable[[], Iterable[ConfigFolder]],
+        settings: SessionSettings,
+        on_warning: Callable[[str], None],
+    ) -> None:
+        self._find = find
+        self._folders = folders
+        self._settings = settings
+        self._on_warning = on_warning
+        self._found: Mapping[str, AgentDefinition] | None = None
+        self._mark: object = None
+        self._told: frozenset[str] = frozenset()
+
+    def __call__(self) -> Mapping[str, AgentDefinition]:
+        if self._found is None:
+            self._mark = self._look()
+            self._found, problems = self._find()
+            for problem in problems:
+                if problem not in self._told:
+                    self._on_warning(problem)
+            self._told = frozenset(problems)
+        return self._found
+
+    def look_again(self) -> None:
+        """Read them anew when they are next asked for, if a file, a plugin or the settings changed."""
+        if self._found is not None and self._look() != self._mark:
+            self._found = None
+
+    def _look(self) -> object:
+        files = [file for folder in self._folders() for file in definition_marks(folder, "agents")]
+        return self._settings.loaded, files
 
 
 def is_trusted_agent(settings: SessionSettings, file: DefinitionFile) -> bool:

@@ -23,9 +23,10 @@ from handrail.session.agent_state import AgentHost
 from handrail.session.build_parts import (
     ServiceParts,
     choose_deferral,
-    find_agents,
     open_context,
+    open_definitions,
     open_live,
+    open_no_servers,
     open_own_servers,
     open_results,
     open_servers,
@@ -51,7 +52,15 @@ from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
-    from handrail.session import agent_equipment, live_questions, server_parts, skill_use, structured_output, with_agent
+    from handrail.session import (
+        agent_equipment,
+        live_questions,
+        mcp_servers,
+        server_parts,
+        skill_use,
+        structured_output,
+        with_agent,
+    )
     from handrail.session import gate as gates
 else:
     agent_equipment = lazy("handrail.session.agent_equipment")
@@ -86,7 +95,7 @@ def _make_parts(base: Foundation) -> Session:
     context = open_context(base, hooks, spec.cwd, asks_git=True) if spec.prompt.context else None
     scratch = None if spec.keep_files else ScratchFolder(base.env)
     results = open_results(base, scratch)
-    style = StyleNotes(spec.cwd, settings, base.skills.plugins)
+    style = StyleNotes(spec.cwd, settings, base.skills.plugin_folders)
     if problem := style.problem():
         host.on_warning(problem)
     tools = open_services(base, hooks, context, scratch)
@@ -96,6 +105,12 @@ def _make_parts(base: Foundation) -> Session:
         return server_parts.SessionDoors(hooks, results.folder, tools.services, lambda: conversation.state.context)
 
     servers = open_servers(base, server_doors)
+
+    def open_late_servers() -> "mcp_servers.Servers":
+        nonlocal servers
+        servers = servers or open_no_servers(base, server_doors)
+        return servers
+
     wanted, automatic = spec.auto_compact, settings.loaded.settings.get("autoCompactEnabled") is not False
     compactor = SessionCompactor(
         model.current,
@@ -138,7 +153,7 @@ def _make_parts(base: Foundation) -> Session:
     chain = new_chain(base.session_id)
     deferral = choose_deferral(base, model.facts.window(model.current.chosen.name))
     agents = Subagents(
-        cache(partial(find_agents, base)),
+        open_definitions(base),
         parts,
         AgentHost(
             settings=lambda: agent_settings(settings.loaded.settings),
@@ -161,7 +176,7 @@ def _make_parts(base: Foundation) -> Session:
             model=model.current.chosen,
             system=open_system_prompt(spec.prompt, style, interactive=spec.interactive),
             services=cache(lambda: replace(tools.services(), delegate=agents)),
-            options=run_options(base, agents, servers),
+            options=run_options(base, agents, lambda: servers),
             chain=chain,
             denied=_denied_tools(base),
             deferral=deferral,
@@ -195,6 +210,7 @@ def _make_parts(base: Foundation) -> Session:
         conversation=conversation,
         auto_compact=compactor.automatic,
         on_warning=host.on_warning,
+        open_servers=open_late_servers,
         open_next=lambda: _open_parts(foundation_of_next(base)),
         scratch=scratch,
         worktrees=tools.worktrees,

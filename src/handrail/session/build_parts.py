@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail import __version__
-from handrail.agents.definitions import AgentDefinition
 from handrail.builtin.services import ToolServices
 from handrail.config.execution import result_limits
 from handrail.dispatch.results import ResultStore
+from handrail.extensions.places import ConfigFolder, config_folders
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.prompt import system_parts, system_prompt
 from handrail.records import record
-from handrail.session.agent_definitions import session_agents
+from handrail.session.agent_definitions import LiveDefinitions, session_agents
 from handrail.session.context import SessionContext
 from handrail.session.foundation import Foundation
 from handrail.session.hooks import env_file, follow_settings, object_to_task, open_hooks
@@ -75,7 +75,7 @@ def open_services(
     scratch: ScratchFolder | None,
 ) -> ServiceParts:
     """What tools are given: undo, tasks, worktrees, language servers, schedules, the readers of web pages."""
-    spec, settings, plugins = base.spec, base.settings, base.skills.plugins
+    spec, settings, skills = base.spec, base.settings, base.skills
     env, loaded, model = base.env, settings.loaded, base.models
     by_name = is_taped(model.current.chosen.model)
 
@@ -88,6 +88,7 @@ def open_services(
             language_servers=language_servers,
             schedules=schedules,
             object_to_task=partial(object_to_task, hooks),
+            programs=lambda: skills.plugins.programs() if skills.plugins else (),
             page_reader=page_reader.open_page_reader(
                 loaded.settings.get("webFetch", "model") or "", model.current, model.choose
             ),
@@ -101,7 +102,7 @@ def open_services(
     language_servers = SessionLanguageServers(
         settings,
         services,
-        {**(plugins.language_servers() if plugins else {}), **spec.tools.lsp_servers},
+        lambda: {**(skills.plugins.language_servers() if skills.plugins else {}), **spec.tools.lsp_servers},
         base.host.on_warning,
     )
     schedules = SessionSchedules(
@@ -190,6 +191,11 @@ def open_servers(base: Foundation, doors: "Callable[[], SessionDoors]") -> "mcp_
     )
 
 
+def open_no_servers(base: Foundation, doors: "Callable[[], SessionDoors]") -> "mcp_servers.Servers":
+    """None yet: those of plugins may be added."""
+    return server_setup.open_servers(base.spec, base.host, base.settings, doors(), given={}, others={})
+
+
 def open_own_servers(
     base: Foundation, doors: "Callable[[], SessionDoors]", own: Mapping[str, Any]
 ) -> "mcp_servers.Servers | None":
@@ -209,17 +215,25 @@ def choose_deferral(base: Foundation, window: int) -> Deferral:
     return deferral_of(loaded.env, otherwise, loaded.settings, window)
 
 
-def find_agents(base: Foundation) -> Mapping[str, AgentDefinition]:
-    """The definitions of sub-agents by name; what is wrong with one is told."""
-    plugins = base.skills.plugins
-    folders = plugins.folders() if plugins else ()
-    agents, problems = session_agents(base.spec.cwd, base.start_env, base.spec.tools.agents, base.settings, folders)
-    for problem in problems:
-        base.host.on_warning(problem)
-    return agents
+def open_definitions(base: Foundation) -> LiveDefinitions:
+    """The definitions of sub-agents; what is wrong with one is told."""
+    spec, settings, env = base.spec, base.settings, base.start_env
+
+    def of_plugins() -> tuple[ConfigFolder, ...]:
+        return base.skills.plugins.folders() if base.skills.plugins else ()
+
+    def folders() -> tuple[ConfigFolder, ...]:
+        return (*config_folders(spec.cwd, env, settings.flags.instruction_sources), *of_plugins())
+
+    return LiveDefinitions(
+        lambda: session_agents(spec.cwd, env, spec.tools.agents, settings, of_plugins()),
+        folders,
+        settings,
+        base.host.on_warning,
+    )
 
 
-def run_options(base: Foundation, agents: Subagents, servers: "mcp_servers.Servers | None") -> RunOptions:
+def run_options(base: Foundation, agents: Subagents, servers: "Callable[[], mcp_servers.Servers | None]") -> RunOptions:
     """What tools may know of the session."""
     spec, skills = base.spec, base.skills
     return RunOptions(
@@ -228,8 +242,8 @@ def run_options(base: Foundation, agents: Subagents, servers: "mcp_servers.Serve
         verbose=spec.verbose,
         commands=lambda: {name: each.description for name, each in skills.all().items()},
         agents=agents.types,
-        mcp_servers=lambda: servers.by_status() if servers else {},
-        mcp_resources=lambda: servers.offers.resources() if servers else {},
+        mcp_servers=lambda: now.by_status() if (now := servers()) else {},
+        mcp_resources=lambda: now.offers.resources() if (now := servers()) else {},
     )
 
 

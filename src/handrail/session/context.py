@@ -45,6 +45,8 @@ class SessionContext:
         self._memory = Memory()
         self._env, self._has_user = env, "user" in sources
         self._new: tuple[MemoryFile, ...] = ()
+        self._types = ""
+        """The types of sub-agents, as the conversation was told of them."""
 
     def move(self, cwd: Path) -> None:
         """The work goes on in another folder: its memory files hold; those that say something new are told."""
@@ -65,12 +67,12 @@ class SessionContext:
         self._announce(self._memory.files, "session_start", run)
         facts = gather(self._cwd, self._probe, model=run.options.model, tools=run.options.tools())
         yield context_attachment(facts, self._memory.files)
-        if types := run.options.agents():
-            lines = [f"- {each.name}: {each.description}" for each in types]
-            yield Attachment(AGENTS, (Text(f"{AGENT_TYPES}(subagent_type of Agent):\n" + "\n".join(lines)),))
+        self._types = _type_list(run)
+        if self._types:
+            yield Attachment(AGENTS, (Text(self._types),))
 
     def attachments(self, outcomes: Sequence[Outcome], run: RunContext) -> Iterable[Attachment]:
-        """Memory that stands near the files that were just read, and what git has answered since the first request."""
+        """Memory near the files that were just read, what git has answered since, and other types of sub-agents."""
         shown = len(self._memory.files)
         for outcome in outcomes:
             for path in () if outcome.result.is_error else outcome.access.files:
@@ -81,6 +83,14 @@ class SessionContext:
             yield near
         if (git := self._probe.late_facts()) is not None:
             yield git_attachment(git)
+        if not outcomes and run.history:
+            yield from self._changed_types(run)
+
+    def _changed_types(self, run: RunContext) -> Iterable[Attachment]:
+        before, now = self._types or _last_types(run.history), _type_list(run)
+        self._types = now
+        if before and now != before:
+            yield Attachment(AGENTS, (Text(now or f"{AGENT_TYPES}are not there any more."),))
 
     def memory_files(self) -> list[dict[str, Any]]:
         """The memory files that the model was told."""
@@ -98,3 +108,15 @@ class SessionContext:
     def close(self) -> None:
         """End git, if it still runs."""
         self._probe.close()
+
+
+def _type_list(run: RunContext) -> str:
+    lines = [f"- {each.name}: {each.description}" for each in run.options.agents()]
+    return "\n".join((f"{AGENT_TYPES}(subagent_type of Agent):", *lines)) if lines else ""
+
+
+def _last_types(history: Sequence[Any]) -> str:
+    """What a conversation that is taken up again was told last."""
+    notes = [each for each in history if isinstance(each, Attachment) and each.kind == AGENTS]
+    block = notes[-1].content[0] if notes else None
+    return block.text if isinstance(block, Text) else ""

@@ -93,13 +93,23 @@ def lay_foundation(spec: SessionSpec, env: Mapping[str, str] | None, host: Sessi
     if host.gate is not None and host.can_use_tool is not None:
         raise HandrailError("can_use_tool is asked by the gate that the settings make. Give either it or a gate.")
     start_env = os.environ if env is None else env
-    state, family = state_folder(start_env), ""
-    if spec.agent:
-        spec, family = with_agent.with_named_agent(spec, start_env, state)
+    state, told = state_folder(start_env), list[str]()
     names = caller_names(spec.tools.custom, host.hooks)
-    settings = open_settings(spec.cwd, start_env, state, spec.flags, host.on_warning, names=names)
+
+    def tell(note: str) -> None:
+        told.append(note)
+        host.on_warning(note)
+
+    def tell_new(note: str) -> None:
+        told.remove(note) if note in told else host.on_warning(note)
+
+    settings = open_settings(spec.cwd, start_env, state, spec.flags, tell, names=names)
+    plugins = _plugins(spec, settings)
+    spec, family = _with_lead(spec, start_env, settings, plugins, host)
+    if spec.lead is not None:  # it may forbid more
+        settings = open_settings(spec.cwd, start_env, state, spec.flags, tell_new, names=names)
     skills = SessionSkills(spec.cwd, settings)
-    skills.plugins = _plugins(spec, settings)
+    skills.plugins = plugins
     for note in (*(skills.plugins.problems if skills.plugins else ()), *_found_notes(spec.cwd, settings, skills)):
         host.on_warning(note)
     spec = _with_model(spec, settings, family, host)
@@ -111,6 +121,27 @@ def lay_foundation(spec: SessionSpec, env: Mapping[str, str] | None, host: Sessi
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
     session_id = _session_id(spec.transcript, kept)
     return Foundation(spec, host, start_env, settings, redactor, store, kept, skills, models, session_id)
+
+
+def _with_lead(
+    spec: SessionSpec,
+    env: Mapping[str, str],
+    settings: SessionSettings,
+    plugins: "session_plugins.SessionPlugins | None",
+    host: SessionHost,
+) -> tuple[SessionSpec, str]:
+    """The specification as the agent that leads changes it, by the flag, the settings or a plugin; none = as it is."""
+    of_plugins = plugins.agent() if plugins else ""
+    name = spec.agent or (settings.loaded.settings.get("agent") if spec.flags.flags_widen else "") or of_plugins
+    if not name:
+        return spec, ""
+    try:
+        return with_agent.with_named_agent(name, spec, env, settings, plugins.folders() if plugins else ())
+    except HandrailError as error:
+        if spec.agent:
+            raise
+        host.on_warning(f"the setting `agent` has no effect: {str(error).removeprefix('--agent: ')}")
+        return spec, ""
 
 
 def foundation_of_next(base: Foundation) -> Foundation:

@@ -51,13 +51,13 @@ FOR_LANGUAGES = frozenset(
 
 
 class SessionLanguageServers:
-    """The language servers of one session. `given` are entries like those of the settings, for example of plugins."""
+    """The language servers of one session. `given` gives entries like those of the settings, for example of plugins."""
 
     def __init__(
         self,
         settings: SessionSettings,
         services: Callable[[], ToolServices],
-        given: Mapping[str, Any],
+        given: Callable[[], Mapping[str, Any]],
         on_warning: Callable[[str], None],
     ) -> None:
         self._settings = settings
@@ -75,7 +75,7 @@ class SessionLanguageServers:
 
     def entries(self) -> dict[str, Any]:
         """The configured servers, as they are written."""
-        return {**self._given, **(self._settings.loaded.settings.get("lspServers") or {})}
+        return {**self._given(), **(self._settings.loaded.settings.get("lspServers") or {})}
 
     def specs(self) -> "tuple[known.LanguageServerSpec, ...]":
         """The servers that may be used now, the best first; none in a folder that is not trusted."""

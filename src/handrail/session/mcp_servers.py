@@ -243,6 +243,11 @@ class Servers:
         elif each.status == "disabled":
             await self.reconnect(name)
 
+    async def drop(self, name: str) -> None:
+        """End a connection, and forget the server."""
+        await self._find(name).connection.aclose()
+        del self._servers[name]
+
     async def ask(self, name: str, tool: str, given: Mapping[str, Any]) -> str:
         """The text that a tool answers, outside of any conversation; empty if it cannot be asked."""
         link = self._find(name).connection

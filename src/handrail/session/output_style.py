@@ -1,6 +1,6 @@
 """The output style of a session: a reminder in the conversation, told again when another style is chosen."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from handrail.session.session_settings import SessionSettings
 if TYPE_CHECKING:
     from handrail.extensions import output_styles
     from handrail.extensions.output_styles import OutputStyle
-    from handrail.session.plugins import SessionPlugins
 else:
     output_styles = lazy("handrail.extensions.output_styles")  # most people choose none
 
@@ -34,9 +33,11 @@ def _last_note(history: Iterable[object]) -> str:
 class StyleNotes:
     """The style that the settings of a session name, and what its conversation was told of it."""
 
-    def __init__(self, cwd: Path, settings: SessionSettings, plugins: "SessionPlugins | None" = None) -> None:
+    def __init__(
+        self, cwd: Path, settings: SessionSettings, folders: Callable[[], tuple[ConfigFolder, ...]] = tuple
+    ) -> None:
         self._cwd = cwd
-        self._plugins = plugins
+        self._more_folders = folders
         self._settings = settings
         self._told = ""
 
@@ -52,8 +53,7 @@ class StyleNotes:
             return None
         env, sources = self._settings.loaded.env, self._settings.flags.instruction_sources
         policy = (ConfigFolder(folder, "policy", str(folder)) for folder in self._settings.places.policy)
-        of_plugins = self._plugins.folders() if self._plugins else ()
-        folders = (*config_folders(self._cwd, env, sources), *policy, *of_plugins)
+        folders = (*config_folders(self._cwd, env, sources), *policy, *self._more_folders())
         return output_styles.find_styles(folders).by_name.get(self.name)
 
     def problem(self) -> str:

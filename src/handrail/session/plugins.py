@@ -5,7 +5,8 @@ A plugin that was added counts as it was trusted, from its copy. One that settin
 nothing. Naming a folder with `--plugin-dir` trusts it for the run.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from handrail.config.plugin_store import PluginStore
 from handrail.errors import HandrailError
 from handrail.extensions.places import ConfigFolder
 from handrail.extensions.plugin_tree import tree_hash
-from handrail.extensions.plugins import Plugin, fill_variables, read_plugin
+from handrail.extensions.plugins import Plugin, fill_variables, read_plugin, unset_options
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import HookSource
 from handrail.records import record
@@ -31,6 +32,14 @@ class SessionPlugin:
     id: str
     variables: Mapping[str, str]
     """What its hooks and servers are told: its folders and options."""
+    secrets: tuple[str, ...] = ()
+    """Values of options that must not be shown."""
+
+    @property
+    def hook_source(self) -> HookSource:
+        """Where its hooks come from."""
+        name, root = self.plugin.name, str(self.plugin.root)
+        return HookSource(f"plugin:{name}", ".claude", f"plugin {name}", root, variables=tuple(self.variables.items()))
 
     @property
     def row(self) -> dict[str, str]:
@@ -46,6 +55,13 @@ class SessionPlugins:
     plugins: tuple[SessionPlugin, ...] = ()
     problems: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    """Those of all plugins that were added: one that is off may be switched on later."""
+    mark: object = None
+    """What they were when they were read, by `plugins_mark`."""
+
+    def without(self, plugins: Collection[SessionPlugin]) -> "SessionPlugins":
+        """All but these."""
+        return replace(self, plugins=tuple(each for each in self.plugins if each not in plugins))
 
     def folders(self) -> tuple[ConfigFolder, ...]:
         """The folders that they bring skills, commands, agents and output styles in."""
@@ -62,6 +78,14 @@ class SessionPlugins:
                 found[f"plugin:{each.plugin.name}:{name}"] = {**filled, **extra}
         return found
 
+    def programs(self) -> tuple[str, ...]:
+        """The folders of their programs."""
+        return tuple(each.plugin.programs for each in self.plugins if each.plugin.programs)
+
+    def agent(self) -> str:
+        """The agent of a plugin that wants to lead the session; of several, that of the first."""
+        return next((each.plugin.agent for each in self.plugins if each.plugin.agent), "")
+
     def language_servers(self) -> dict[str, Any]:
         """Their language servers, called `plugin:name:server`."""
         return {
@@ -77,14 +101,13 @@ class SessionPlugins:
             return
         for each in self.plugins:
             if each.plugin.hooks:
-                source = HookSource(
-                    f"plugin:{each.plugin.name}",
-                    ".claude",
-                    f"plugin {each.plugin.name}",
-                    str(each.plugin.root),
-                    variables=tuple(each.variables.items()),
-                )
-                hooks.add(source, fill_hooks(dict(each.plugin.hooks), each.variables))
+                hooks.add(each.hook_source, fill_hooks(dict(each.plugin.hooks), each.variables))
+
+    def remove_hooks(self, hooks: Hooks) -> None:
+        """Take their hooks back."""
+        for each in self.plugins:
+            if each.plugin.hooks:
+                hooks.remove(each.hook_source)
 
 
 def fill_hooks(value: Any, variables: Mapping[str, str]) -> Any:
@@ -104,12 +127,17 @@ def fill_hooks(value: Any, variables: Mapping[str, str]) -> Any:
 NO_PLUGINS = SessionPlugins()
 
 
+def plugins_mark(settings: SessionSettings) -> object:
+    """What changes when plugins are added, removed or switched."""
+    wanted = settings.loaded.settings.get("enabledPlugins") or {}
+    return wanted, PluginStore(settings.places.state).mark() if wanted else None
+
+
 def session_plugins(settings: SessionSettings, folders: tuple[Path, ...]) -> SessionPlugins:
     """The plugins of a session with these settings, and with the folders of `--plugin-dir`."""
     store = PluginStore(settings.places.state)
     found: dict[str, SessionPlugin] = {}
     problems: list[str] = []
-    secrets: list[str] = []
     for plugin_id, root in (*_inline(folders, problems), *_enabled_plugins(settings, store, problems)):
         plugin = read_plugin(root)
         if isinstance(plugin, str):
@@ -119,10 +147,24 @@ def session_plugins(settings: SessionSettings, folders: tuple[Path, ...]) -> Ses
         else:
             full_id = plugin_id or f"{plugin.name}@{INLINE}"
             values = _options(plugin, full_id, store, problems)
-            secrets += (values[each.name] for each in plugin.options if each.sensitive and values.get(each.name))
-            found[plugin.name] = SessionPlugin(plugin, full_id, _variables(plugin, store, settings, values))
+            variables = _variables(plugin, store, settings, values)
+            found[plugin.name] = SessionPlugin(plugin, full_id, variables, _secrets(plugin, values))
             problems += (f"plugin {plugin.name}: {problem}" for problem in plugin.problems)
-    return SessionPlugins(tuple(found.values()), tuple(problems), tuple(secrets))
+    secrets = [secret for each in found.values() for secret in each.secrets]
+    secrets += _secrets_of_others(settings, store)
+    return SessionPlugins(tuple(found.values()), tuple(problems), tuple(secrets), plugins_mark(settings))
+
+
+def _secrets(plugin: Plugin, values: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(values[each.name] for each in plugin.options if each.sensitive and values.get(each.name))
+
+
+def _secrets_of_others(settings: SessionSettings, store: PluginStore) -> Iterator[str]:
+    """The secrets of plugins that were added and are off."""
+    wanted = settings.loaded.settings.get("enabledPlugins") or {}
+    for name, known in store.load().plugins.items() if wanted else ():
+        if wanted.get(name) is not True and isinstance(plugin := read_plugin(Path(known.copy)), Plugin):
+            yield from _secrets(plugin, store.options(name))
 
 
 def _inline(folders: tuple[Path, ...], problems: list[str]) -> Iterator[tuple[str, Path]]:
@@ -158,8 +200,8 @@ def _options(plugin: Plugin, plugin_id: str, store: PluginStore, problems: list[
     problems += (
         f"plugin {plugin.name}: its option {each.name!r} is not set. Set it with: handrail plugins enable {plugin_id} "
         f"--set {each.name}"
-        for each in plugin.options
-        if each.required and not values[each.name]
+        for each in unset_options(plugin, given)
+        if each.required
     )
     return {name: value for name, value in values.items() if value}
 

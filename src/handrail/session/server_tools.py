@@ -53,6 +53,13 @@ class ServerTools:
         if patient:
             await self._servers.settle()
 
+    async def connect_new(self) -> None:
+        """Servers were added or dropped: connect what is new, and offer what there is now."""
+        if not self.is_connected:
+            await self.connect(patient=False)
+            return
+        self._offer(await self._servers.connect(0.0, self._offer_late))
+
     async def _confirm(self) -> None:
         await self._servers.confirm()
         self._offer(())

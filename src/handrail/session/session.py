@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         agent_equipment,
         live_questions,
         mcp_servers,
+        plugin_switch,
         server_prompts,
         server_tools,
         slash_commands,
@@ -53,12 +54,33 @@ if TYPE_CHECKING:
     from handrail.session import worktrees as session_worktrees
     from handrail.telemetry.observer import SessionTelemetry
 else:
+    plugin_switch = lazy("handrail.session.plugin_switch")
     restore = lazy("handrail.files.restore")
     server_prompts = lazy("handrail.session.server_prompts")
     server_tools = lazy("handrail.session.server_tools")
     slash_commands = lazy("handrail.session.slash_commands")
 
 WORKTREES = "handrail.session.worktrees"
+
+
+def _look_again(session: "Session") -> None:
+    """A prompt begins: what changed in files of agents and in plugins counts."""
+    session.agents.definitions.look_again()
+    follow_plugins(session)
+
+
+def follow_plugins(session: "Session") -> None:
+    """Let plugins count that settings switch on by now; a tool's thread leaves that to the next prompt."""
+    is_wanted = session.skills.plugins is not None or session.settings.loaded.settings.get("enabledPlugins")
+    if not is_wanted or not session.spec.flags.flags_widen:
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if session.plugin_switch is None:
+        session.plugin_switch = plugin_switch.PluginSwitch(session)
+    session.plugin_switch.follow()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # each comparison and text would be compiled at start
@@ -87,6 +109,8 @@ class Session:
     conversation: Conversation
     auto_compact: bool
     on_warning: Callable[[str], None]
+    open_servers: "Callable[[], mcp_servers.Servers]"
+    """Opens servers where there were none, for plugins that are switched on later."""
     open_next: "Callable[[], Session]"
     """Opens the session that takes the place of this one."""
     scratch: ScratchFolder | None = None
@@ -115,6 +139,9 @@ class Session:
 
     def connect_parts(self) -> None:
         """Let the parts know whom to tell what happens."""
+        self.plugin_switch: plugin_switch.PluginSwitch | None = None
+        self.settings.on_change.append(lambda _source: follow_plugins(self))
+        self.skills.on_prompt = partial(_look_again, self)
         self.schedules.on_warning, self.schedules.on_missed = self.on_warning, self._note_missed
         if self.servers is not None or self.equipment is not None or self._wants_worktree:
             self.conversation.config = replace(self.conversation.config, prepare=self._prepare)

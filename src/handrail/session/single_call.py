@@ -63,7 +63,7 @@ async def call_tool(
     language_servers = SessionLanguageServers(
         settings,
         lambda: services(),  # noqa: PLW0108  # it is made below
-        {},
+        dict,
         on_warning,
     )
     choice = search_choice(settings.loaded.settings, variables, by_provider=False)

@@ -42,6 +42,10 @@ TASK_LIST, PLAN = "task-list", "plan"
 MAX_PLAN = 40_000
 
 
+def _nothing() -> None:
+    """Nothing else is looked at."""
+
+
 class SessionSkills:
     """The commands and skills that hold in the folder of a session, as they were when a prompt last began."""
 
@@ -52,6 +56,8 @@ class SessionSkills:
         self._problems: tuple[str, ...] = ()
         self._has_begun = False
         self.plugins: SessionPlugins | None = None
+        self.on_prompt: Callable[[], None] = _nothing
+        """Called when a prompt begins: others look at their files again too."""
         self._nested: dict[Path, list[ConfigFolder]] = {}
         """Folders below the working one in which a file was used, with the folders for skills in each."""
         self.make_loader: Callable[[], SkillLoader]
@@ -83,7 +89,12 @@ class SessionSkills:
         """Look at the files again when they are next needed; what was found at the start serves the first prompt."""
         if self._has_begun:
             self._skills = None
+            self.on_prompt()
         self._has_begun = True
+
+    def set_plugins(self, plugins: "SessionPlugins") -> None:
+        """Other plugins count from now on."""
+        self.plugins, self._skills = plugins, None
 
     @property
     def skills(self) -> "Mapping[str, CommandFile]":
@@ -91,7 +102,7 @@ class SessionSkills:
         return self._look() if self._skills is None else self._skills
 
     def _look(self) -> "Mapping[str, CommandFile]":
-        folders = [*skill_folders(self._cwd, self._settings), *self._of_plugins()]
+        folders = [*skill_folders(self._cwd, self._settings), *self.plugin_folders()]
         if folders:
             cache = skill_files.head_cache(self._settings.places.state)
             found = skill_files.find_skills(folders, cache, again=not self._has_begun)
@@ -142,9 +153,10 @@ class SessionSkills:
         """Commands and skills by name; a skill goes before a command."""
         settings = self._settings
         folders = config_folders(self._cwd, settings.loaded.env, settings.flags.instruction_sources)
-        return {**command_files.find_commands((*folders, *self._of_plugins())).by_name, **self.skills}
+        return {**command_files.find_commands((*folders, *self.plugin_folders())).by_name, **self.skills}
 
-    def _of_plugins(self) -> tuple[ConfigFolder, ...]:
+    def plugin_folders(self) -> tuple[ConfigFolder, ...]:
+        """The folders that plugins bring."""
         return self.plugins.folders() if self.plugins else ()
 
     def has_any(self) -> bool:

@@ -10,15 +10,15 @@ knows. Each writes a transcript below that of the session.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handrail.agents.definitions import AgentDefinition
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
+from handrail.session.agent_definitions import LiveDefinitions
 from handrail.session.agent_opening import open_agent
 from handrail.session.agent_run import MoreWork, run_prompts
 from handrail.session.agent_state import AgentHost, OnNews, Subagent, news_of, report_on
@@ -46,9 +46,7 @@ log = logging.getLogger(__name__)
 class Subagents:
     """Runs the sub-agents of a session: same rails, same files, another conversation."""
 
-    def __init__(
-        self, definitions: Callable[[], Mapping[str, AgentDefinition]], parts: SharedParts, host: AgentHost
-    ) -> None:
+    def __init__(self, definitions: LiveDefinitions, parts: SharedParts, host: AgentHost) -> None:
         self.definitions = definitions
         self.listeners: list[OnNews] = []
         """Called with each event of a sub-agent in the background."""

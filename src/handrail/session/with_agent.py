@@ -1,17 +1,18 @@
 """The main conversation in the part of an agent that people wrote down: `--agent NAME`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from handrail.agents.definitions import NOT_FOR_SUBAGENTS, AgentDefinition, partial_tools
 from handrail.agents.notes import notes_prompt, notes_tools
 from handrail.errors import HandrailError
+from handrail.extensions.places import ConfigFolder
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.providers.model_aliases import is_relative
 from handrail.session.agent_definitions import session_agents
 from handrail.session.agent_equipment import AgentEquipment, EquipmentDoors, add_hooks, notes_of
-from handrail.session.session_settings import open_settings
+from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.tools import builtin_names
 from handrail.tools.context import AgentIdentity
@@ -19,19 +20,20 @@ from handrail.tools.pool import NO_DEFERRAL
 from handrail.tools.tool import McpInfo
 
 
-def with_named_agent(spec: SessionSpec, env: Mapping[str, str], state: Path) -> tuple[SessionSpec, str]:
+def with_named_agent(
+    name: str, spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, plugins: Sequence[ConfigFolder]
+) -> tuple[SessionSpec, str]:
     """
-    The specification as the agent that it names changes it; HandrailError if there is none, or it cannot lead.
+    The specification as the agent of this name changes it; HandrailError if there is none, or it cannot lead.
 
-    Beside it, the agent's short name for a model: what that stands for is known when the settings are.
+    Beside it, the agent's short name for a model: what that stands for is known when the model is chosen.
     """
-    settings = open_settings(spec.cwd, env, state, spec.flags, lambda _note: None)
-    agents, problems = session_agents(spec.cwd, env, spec.tools.agents, settings)
-    if spec.agent not in agents:
+    agents, problems = session_agents(spec.cwd, env, spec.tools.agents, settings, plugins)
+    if name not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
         known = ", ".join(sorted(agents))
-        raise HandrailError(f"--agent: there is no agent {spec.agent!r}. There are: {known}.{wrong}")
-    agent = agents[spec.agent]
+        raise HandrailError(f"--agent: there is no agent {name!r}. There are: {known}.{wrong}")
+    agent = agents[name]
     family = agent.model if is_relative(agent.model) and not spec.model.model else ""
     notes = notes_of(agent, settings) if agent.memory else None
     return with_agent(spec, agent, notes), family

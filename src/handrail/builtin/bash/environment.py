@@ -7,6 +7,7 @@ running programs of a repository's configuration. Every other command was approv
 without the model's API keys.
 """
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -41,9 +42,12 @@ def is_plain_locale(name: str, value: str) -> bool:
     return (name == "LANG" or name.startswith("LC_")) and PLAIN_LOCALE.match(value) is not None
 
 
-def user_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command that was approved."""
-    return {**{name: value for name, value in env.items() if name not in KEYS}, **SET_FOR_ALL}
+def user_environment(env: Mapping[str, str], programs: Sequence[str] = ()) -> dict[str, str]:
+    """The environment of a command that was approved. Folders of `programs` come last, so that they replace none."""
+    kept = {name: value for name, value in env.items() if name not in KEYS}
+    if programs:
+        kept["PATH"] = os.pathsep.join((kept.get("PATH") or os.defpath, *programs))
+    return {**kept, **SET_FOR_ALL}
 
 
 def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:

@@ -103,7 +103,7 @@ class Shell:
         folders = project_folders(self._services.working_dirs(), self._services.home)
         names = [name for segment in analysis.segments for name in segment.names]
         if not analysis.runs_clean or own_program(names, given.get("PATH", ""), folders):
-            return user_environment(given)
+            return user_environment(given, self._services.programs())
         return clean_environment(given, analysis.requires, folders)
 
     def start_folder(self, cwd: Path) -> Path:

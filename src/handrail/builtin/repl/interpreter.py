@@ -110,7 +110,7 @@ class Interpreter:
 
     async def _start_kernel(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
         folder = str(cwd) if os.path.isdir(cwd) else self._services.working_dirs()[0]  # noqa: PTH112, ASYNC240
-        env = {**user_environment(with_hook_exports(self._services.env)), "PWD": folder}
+        env = {**user_environment(with_hook_exports(self._services.env), self._services.programs()), "PWD": folder}
         prepared = await wrap_in_sandbox(
             ProcessSpec([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox
         )

@@ -1,0 +1,85 @@
+"""Plugins that are switched while a session is open: what they bring counts from the next turn."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from handrail.session.mcp_servers import Servers
+from handrail.session.plugins import NO_PLUGINS, SessionPlugins, plugins_mark, session_plugins
+from handrail.session.server_setup import PLUGIN
+from handrail.session.server_tools import ServerTools
+
+if TYPE_CHECKING:
+    from handrail.session.session import Session
+
+
+class PluginSwitch:
+    """
+    Follows what the settings of a session switch on and off.
+
+    Skills, commands, agents and styles are read when they are next needed, and the model is told what changed; hooks
+    count at once; servers connect and end in the background.
+    """
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._work: set[asyncio.Task[None]] = set()
+        session.on_close.append(self.aclose)
+
+    def follow(self) -> None:
+        """Look whether plugins were added, removed or switched since the last time."""
+        before = self._session.skills.plugins or NO_PLUGINS
+        if plugins_mark(self._session.settings) != before.mark:
+            self._switch(before)
+
+    def _switch(self, before: SessionPlugins) -> None:
+        session = self._session
+        now, left_out = _without_new_secrets(session_plugins(session.settings, session.spec.tools.plugins), session)
+        for problem in (*now.problems, *left_out):
+            if problem not in before.problems:
+                session.on_warning(problem)
+        session.skills.set_plugins(now)
+        session.agents.definitions.look_again()
+        before.remove_hooks(session.hooks)
+        now.add_hooks(session.hooks, session.settings)
+        task = asyncio.get_running_loop().create_task(self._switch_servers(before, now))
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    async def _switch_servers(self, before: SessionPlugins, now: SessionPlugins) -> None:
+        session = self._session
+        if before.language_servers() != now.language_servers():
+            await session.language_servers.aclose()  # the next question starts those that count then
+        old, new = before.servers(), now.servers()
+        if old == new:
+            return
+        if session.servers is None or session.server_tools is None:
+            session.servers = session.open_servers()
+            session.server_tools = ServerTools(
+                session.servers, session.settings, session.conversation, session.on_warning
+            )
+        await _exchange(session.servers, old, new)
+        await session.server_tools.connect_new()
+
+    async def aclose(self) -> None:
+        """Wait for servers that connect or end."""
+        await asyncio.gather(*self._work)
+
+
+def _without_new_secrets(now: SessionPlugins, session: "Session") -> tuple[SessionPlugins, list[str]]:
+    """The plugins without those whose secrets the session could not keep out of its transcript, and why."""
+    hidden = {value for _name, value in session.redactor.secrets}
+    doubtful = [each for each in now.plugins if not hidden.issuperset(each.secrets)]
+    notes = [
+        f"the plugin {each.id} has a secret that was set after this session began. It counts from the next start."
+        for each in doubtful
+    ]
+    return now.without(doubtful), notes
+
+
+async def _exchange(servers: Servers, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    changed = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    for name in changed:
+        if name in old:
+            await servers.drop(name)
+    servers.add({name: new[name] for name in changed if name in new}, PLUGIN)
