@@ -1,11 +1,15 @@
 """
-What sub-agents cost: starting one over a plain turn, and the CPU of a turn with twenty at once.
+What sub-agents and skills cost: starting one over a plain turn, the CPU of a turn with twenty at once, and the CPU of a
+start with five hundred skills over one with none.
 
     python benchmarks/agents_bench.py
 """
 
 import asyncio
+import gc
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator
@@ -16,9 +20,12 @@ from handrail import Agent
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import BlockEnd, BlockStart, MessageEnd, MessageStart, StreamEvent
+from handrail.extensions.skill_list import skill_list
+from handrail.session.spec import SessionHost, SessionSpec
 
 ROUNDS = 15
 MANY = 20
+SKILLS = 500
 
 
 class Delegating:
@@ -57,6 +64,50 @@ async def measure(agents: int, folder: Path) -> tuple[float, float]:
     return statistics.median(seconds), statistics.median(cpu)
 
 
+def write_skills(home: Path) -> None:
+    """As many skills as some people have, with a sentence each."""
+    for number in range(SKILLS):
+        file = home / ".claude/skills" / f"skill-{number:03}" / "SKILL.md"
+        file.parent.mkdir(parents=True)
+        about = f"Does the thing number {number} with care, when it is asked for by name"
+        file.write_text(f"---\nname: skill-{number:03}\ndescription: {about}\n---\nText {number}\n")
+
+
+async def start(base: Path, home: str) -> tuple[float, int]:
+    """CPU seconds from nothing to the first answer, and the bytes of the list of skills. Meant for a new process."""
+    gc.disable()  # as the program does while it starts
+    env = {"HOME": str(base / home), "HANDRAIL_STATE_DIR": str(base / "state"), "PATH": "/usr/bin:/bin"}
+    used = time.process_time()
+    agent = Agent.from_spec(SessionSpec(base / "work"), env, SessionHost(model=Delegating(0)))
+    await agent.ask("main")
+    used = time.process_time() - used
+    size = len(skill_list(agent.session.skills.skills.heads.values()).encode())
+    await agent.aclose()
+    return used, size
+
+
+def measure_skills(base: Path) -> tuple[float, int]:
+    """CPU seconds that the skills cost, by the medians of starts in turn, and the bytes that the model reads."""
+    for name in ("work", "many", "none"):
+        (base / name).mkdir()
+    write_skills(base / "many")
+    used: dict[str, list[float]] = {"many": [], "none": []}
+    size = 0
+    for number in range(ROUNDS + 1):
+        for home, times in used.items():
+            ended = subprocess.run(
+                [sys.executable, "-m", "benchmarks.agents_bench", str(base), home],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            seconds, length = ended.stdout.split()
+            if number:  # the first start fills the cache
+                times.append(float(seconds))
+            size = max(size, int(length))
+    return statistics.median(used["many"]) - statistics.median(used["none"]), size
+
+
 async def main() -> None:
     """Print the figures."""
     with tempfile.TemporaryDirectory() as name:
@@ -70,7 +121,13 @@ async def main() -> None:
     each_one, each_many = one_cpu - 2 * plain_cpu, (many_cpu - 2 * plain_cpu) / MANY
     print(f"CPU of an agent's turn: {each_one * 1000:.1f} ms alone, {each_many * 1000:.1f} ms with {MANY} at once")
     print(f"ratio: {each_many / each_one:.2f} (at most 1.3)")
+    with tempfile.TemporaryDirectory() as name:
+        seconds, size = measure_skills(Path(name))
+    print(f"{SKILLS} skills: {seconds * 1000:.1f} ms of CPU at start (at most 10), {size:,} bytes (at most 8,000)")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    if len(sys.argv) > 1:
+        print(*asyncio.run(start(Path(sys.argv[1]), sys.argv[2])))
+    else:
+        asyncio.run(main())

@@ -129,9 +129,8 @@ def project_commands(places: SettingsPlaces, env: Mapping[str, str]) -> "tuple[n
     if with_commands:
         found += command_files.find_commands(with_commands).by_name.values()
     if with_skills:
-        found += skill_files.find_skills(
-            with_skills, skill_files.head_cache(places.state), starts=True
-        ).by_name.values()
+        skills = skill_files.find_skills(with_skills, skill_files.head_cache(places.state), starts=True)
+        found += (head.skill for head in skills.by_name.heads.values() if head.widens)
     return needs_trust.command_items(found, places.folders) if found else ()
 
 

@@ -1,7 +1,9 @@
 """What the model is told of the skills: names and descriptions within a budget, and the text of one it loads."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import Protocol
 
 from handrail.conversation.context import SKILL_LIST
 from handrail.extensions.commands import CommandFile
@@ -12,7 +14,23 @@ MAX_DESCRIPTION = 1_536
 SHORTEST = 20
 
 
-def skill_list(skills: Iterable[CommandFile], budget: int = BUDGET) -> str:
+class ListedSkill(Protocol):
+    """What the list says of a skill."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def when(self) -> str: ...
+
+    @property
+    def is_for_model(self) -> bool: ...
+
+
+def skill_list(skills: Iterable[ListedSkill], budget: int = BUDGET) -> str:
     """The list for the model; empty if there is none. Descriptions are cut where all of them would be too long."""
     offered = sorted((each for each in skills if each.is_for_model), key=attrgetter("name"))
     if not offered:
@@ -29,22 +47,29 @@ def skill_text(skill: CommandFile, filled: str) -> str:
     return f"Base directory for this skill: {skill.folder}\n\n{filled}"
 
 
-def _about(skill: CommandFile) -> str:
+def _about(skill: ListedSkill) -> str:
     return (f"{skill.description} - {skill.when}" if skill.when else skill.description)[:MAX_DESCRIPTION]
 
 
-def _longest(skills: Sequence[CommandFile], about: Sequence[str], room: int) -> int:
+def _longest(skills: Sequence[ListedSkill], about: Sequence[str], room: int) -> int:
     """How long a description may be so that all of them fit; 0 = only names do."""
     names = sum(len(each.name.encode()) + len("- : \n") for each in skills)
-    sizes = [(len(text.encode()), len(text)) for text in about]
     longest = MAX_DESCRIPTION
     # a character that is cut off may have any of four sizes, so that a text with long ones counts as all long
-    while longest and names + sum(min(size, longest if size == count else 4 * longest) for size, count in sizes) > room:
+    plain = sorted(len(text) for text in about if text.isascii())
+    long = sorted(len(text.encode()) for text in about if not text.isascii())
+    while longest and names + _cut_sum(plain, longest) + _cut_sum(long, 4 * longest) > room:
         longest = longest * 3 // 4 if longest > SHORTEST else 0
     return longest
 
 
-def _lines(skills: Sequence[CommandFile], about: Sequence[str], longest: int) -> list[str]:
+def _cut_sum(sizes: Sequence[int], most: int) -> int:
+    """The sum of sizes, which are in order, where none counts for more than `most`."""
+    short = bisect_right(sizes, most)
+    return sum(sizes[:short]) + most * (len(sizes) - short)
+
+
+def _lines(skills: Sequence[ListedSkill], about: Sequence[str], longest: int) -> list[str]:
     if not longest:
         return [f"- {each.name}" for each in skills]
     texts = (text if len(text) <= longest else f"{text[: longest - 3]}..." for text in about)

@@ -11,13 +11,13 @@ because some people have hundreds of them.
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handrail.extensions.commands import CommandFile, CommandFiles, command_problems, parse_command
+from handrail.extensions.commands import CommandFile, command_problems, parse_command
 from handrail.extensions.definition_files import MAX_BYTES, DefinitionFile, UnreadFile
 from handrail.extensions.places import ConfigFolder, reaches_out
 from handrail.files.frontmatter import parse_frontmatter
@@ -29,16 +29,9 @@ SPECIFIED = lazy_pattern(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MAX_SKILLS = 2_000
 WORTH_KEEPING = 20
 """Fewer heads than these are read again as fast as from the cache."""
-VERSION = 1
+VERSION = 2
+WIDENING = ("runs", "allowed", "model", "effort", "hooks")
 RANKS = {"policy": 0, "user": 1, "project": 2}
-
-
-@record
-class SkillHead:
-    """A skill without its text, and what a person should know about its file."""
-
-    skill: CommandFile
-    problems: tuple[str, ...]
 
 
 class SkillPlace(NamedTuple):
@@ -49,6 +42,98 @@ class SkillPlace(NamedTuple):
     source: str
     name: str
     root: str = ""
+
+
+class SkillHead:
+    """
+    A skill without its text, and what a person should know about its file.
+
+    `wishes` are the fields of it that differ from a skill without wishes. A list of hundreds needs a few of them from
+    each; the whole skill is made when it is asked for.
+    """
+
+    __slots__ = ("_skill", "place", "problems", "wishes")
+
+    def __init__(
+        self,
+        place: SkillPlace,
+        wishes: Mapping[str, Any],
+        problems: tuple[str, ...] = (),
+        skill: CommandFile | None = None,
+    ) -> None:
+        self.place = place
+        self.wishes = wishes
+        self.problems = problems
+        self._skill = skill
+
+    @property
+    def skill(self) -> CommandFile:
+        """The whole skill; one whose cached head cannot be right is read from its file."""
+        if self._skill is None:
+            try:
+                self._skill = _make_skill(self.place, self.wishes)
+            except (TypeError, KeyError):  # another program wrote the cache
+                self._skill = _parse(self.place).skill
+        return self._skill
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    @property
+    def description(self) -> str:
+        return str(self.wishes.get("description", ""))
+
+    @property
+    def when(self) -> str:
+        return str(self.wishes.get("when", ""))
+
+    @property
+    def is_for_model(self) -> bool:
+        """Whether the model may load it."""
+        return self.wishes.get("is_for_model", USUAL["is_for_model"]) is True
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether people may start it."""
+        return self.wishes.get("is_listed", USUAL["is_listed"]) is True
+
+    @property
+    def widens(self) -> bool:
+        """Whether it runs, allows or makes dearer something."""
+        return not self.wishes.keys().isdisjoint(WIDENING)
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether it is about some files only."""
+        return "paths" in self.wishes
+
+
+class SkillsByName(Mapping[str, CommandFile]):
+    """Skills by name, each made when it is first asked for. `heads` are what lists need of them."""
+
+    def __init__(self, heads: Mapping[str, SkillHead]) -> None:
+        self.heads = heads
+
+    def __getitem__(self, name: str) -> CommandFile:
+        return self.heads[name].skill
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.heads
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.heads)
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+
+@record
+class FoundSkills:
+    """The skills by name, and what a person should know about files that are none, or do not all they say."""
+
+    by_name: SkillsByName
+    problems: tuple[str, ...] = ()
 
 
 class HeadCache:
@@ -62,17 +147,33 @@ class HeadCache:
         self.just_read: dict[ConfigFolder, list[SkillHead | UnreadFile]] = {}
         """What a starting session has read of a folder, for the next of its parts that looks; kept until then."""
 
-    def get(self, place: SkillPlace, stamp: list[int], parse: Callable[[], SkillHead]) -> SkillHead:
+    def known(self, place: SkillPlace, status: os.stat_result) -> SkillHead | None:
+        """The head of a regular file that was read at this stamp and has no problems; None = look more closely."""
+        stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
+        if (known := self._heads.get(place.path)) is not None:
+            is_same = known[0] == stamp and known[1].place.shown == place.shown and not known[1].problems
+            return known[1] if is_same else None
+        kept = (self._load() if self._stored is None else self._stored).get(place.path)
+        try:
+            if kept is None or kept[0] != stamp or len(kept[1]) != 1 or not kept[1][0].get("description"):
+                return None
+        except (TypeError, LookupError, AttributeError):  # another program wrote it
+            return None
+        head = SkillHead(place, kept[1][0])
+        self._heads[place.path] = stamp, head
+        return head
+
+    def get(self, place: SkillPlace, status: os.stat_result) -> SkillHead:
         """The head of a file as it was read at this stamp, else as it is parsed now."""
-        path = place.path
-        known = self._heads.get(path)
-        if known is not None and known[0] == stamp and known[1].skill.shown == place.shown:
+        stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
+        known = self._heads.get(place.path)
+        if known is not None and known[0] == stamp and known[1].place.shown == place.shown:
             return known[1]
         head = self._from_disk(place, stamp)
         if head is None:
-            head = parse()
+            head = _parse(place)
             self._is_new = True
-        self._heads[path] = stamp, head
+        self._heads[place.path] = stamp, head
         return head
 
     def save(self) -> None:
@@ -80,7 +181,7 @@ class HeadCache:
         if not self._is_new or self._file is None or len(self._heads) < WORTH_KEEPING:
             return
         self._is_new = False
-        content = {path: [stamp, _as_json(head)] for path, (stamp, head) in self._heads.items()}
+        content = {path: [stamp, [head.wishes, *head.problems]] for path, (stamp, head) in self._heads.items()}
         draft = self._file.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             make_private_folder(self._file.parent)
@@ -90,17 +191,22 @@ class HeadCache:
             draft.replace(self._file)
 
     def _from_disk(self, place: SkillPlace, stamp: list[int]) -> SkillHead | None:
-        if self._stored is None:
-            self._stored = {}
-            with suppress(OSError, ValueError, AttributeError):
-                found = json.loads(self._file.read_bytes()) if self._file else {}
-                heads = found.get("heads") if found.get("version") == VERSION else None
-                self._stored = heads if isinstance(heads, dict) else {}
+        kept = (self._load() if self._stored is None else self._stored).get(place.path)
         try:
-            kept = self._stored.get(place.path)
-            return _from_json(place, kept[1]) if kept is not None and kept[0] == stamp else None
-        except (TypeError, KeyError, IndexError):  # another program wrote it
+            if kept is None or kept[0] != stamp:
+                return None
+            wishes, *problems = kept[1]
+        except (TypeError, LookupError, ValueError):  # another program wrote it
             return None
+        return SkillHead(place, wishes, tuple(map(str, problems))) if isinstance(wishes, dict) else None
+
+    def _load(self) -> dict[str, Any]:
+        self._stored = {}
+        with suppress(OSError, ValueError, AttributeError):
+            found = json.loads(self._file.read_bytes()) if self._file else {}
+            heads = found.get("heads") if found.get("version") == VERSION else None
+            self._stored = heads if isinstance(heads, dict) else {}
+        return self._stored
 
 
 _caches: dict[Path, HeadCache] = {}
@@ -113,13 +219,13 @@ def head_cache(state: Path) -> HeadCache:
 
 def find_skills(
     folders: Iterable[ConfigFolder], cache: HeadCache, *, starts: bool = False, again: bool = False
-) -> CommandFiles:
+) -> FoundSkills:
     """
     All skills in these folders, which come nearest first, without their texts.
 
     `starts`: another part of a starting session will look too, and does so with `again`.
     """
-    found: dict[str, CommandFile] = {}
+    found: dict[str, SkillHead] = {}
     problems: list[str] = []
     for folder in sorted(folders, key=lambda each: RANKS.get(each.source, 3)):
         known = cache.just_read.pop(folder, None) if again else None
@@ -130,13 +236,13 @@ def find_skills(
             if isinstance(head, UnreadFile):
                 problems.append(str(head))
                 continue
-            skill = head.skill
+            place = head.place
             problems += head.problems
-            first = found.setdefault(skill.name, skill)
-            if first.file != skill.file:
-                problems.append(f"{skill.shown}: the skill {skill.name} is {first.shown}. Rename one to use both.")
+            first = found.setdefault(place.name, head).place
+            if first.path != place.path:
+                problems.append(f"{place.shown}: the skill {place.name} is {first.shown}. Rename one to use both.")
     cache.save()
-    return CommandFiles(dict(sorted(found.items())), tuple(problems))
+    return FoundSkills(SkillsByName(dict(sorted(found.items()))), tuple(problems))
 
 
 def read_skill(skill: CommandFile, tree: Path | None = None) -> CommandFile | UnreadFile:
@@ -182,15 +288,18 @@ def _heads(folder: ConfigFolder, cache: HeadCache) -> Iterator[SkillHead | Unrea
     if len(found) > MAX_SKILLS:
         yield UnreadFile(lead, f"it holds more than {MAX_SKILLS:,} folders; the rest is not read")
     is_outside = folder.tree is not None and bool(found) and _leads_out(Path(top), folder.tree)
+    plugin, source, root = f"{folder.plugin}:" if folder.plugin else "", folder.source, folder.root
     for name, is_link in found[:MAX_SKILLS]:
-        for file in ("SKILL.md", "skill.md"):
-            if (status := _status(f"{top}/{name}/{file}")) is not None:
-                may_leave = is_outside or is_link or stat.S_ISLNK(status.st_mode)
-                place = SkillPlace(
-                    f"{top}/{name}/{file}", f"{lead}/{name}/{file}", folder.source, folder.full_name(name), folder.root
-                )
-                yield _head(folder, place, status, cache, may_leave=may_leave)
-                break
+        file = f"{name}/SKILL.md"
+        if (status := _status(f"{top}/{file}")) is None:
+            file = f"{name}/skill.md"
+            if (status := _status(f"{top}/{file}")) is None:
+                continue
+        place = SkillPlace(f"{top}/{file}", f"{lead}/{file}", source, plugin + name, root)
+        if not is_link and not is_outside and (head := cache.known(place, status)) is not None:
+            yield head
+        else:
+            yield _head(folder, place, status, cache, may_leave=is_outside or is_link or stat.S_ISLNK(status.st_mode))
 
 
 def _head(
@@ -206,13 +315,13 @@ def _head(
             return UnreadFile(shown, "it is not a regular file")
         if status.st_size > MAX_BYTES:
             return UnreadFile(shown, f"it is larger than {MAX_BYTES:,} bytes, and is not read")
-        stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
-        head = cache.get(place, stamp, lambda: _parse(place))
+        head = cache.get(place, status)
     except OSError as error:
         return UnreadFile(shown, f"it cannot be read: {error.strerror}")
-    if not head.skill.description:
+    if not head.description:
         return UnreadFile(shown, "it has no description and no text, and is left out")
-    return replace(head, problems=tuple(f"{shown}: {problem}" for problem in head.problems)) if head.problems else head
+    told = tuple(f"{shown}: {problem}" for problem in head.problems)
+    return SkillHead(place, head.wishes, told) if told else head
 
 
 def _parse(place: SkillPlace) -> SkillHead:
@@ -220,7 +329,8 @@ def _parse(place: SkillPlace) -> SkillHead:
     text = path.read_text("utf-8", "replace")
     head = parse_frontmatter(text)
     file = DefinitionFile(place.name, path, place.shown, place.source, head, "skills", text, place.root)
-    return SkillHead(replace(parse_command(file), body=""), tuple(skill_problems(file)))
+    skill = replace(parse_command(file), body="")
+    return SkillHead(place, _wishes(skill), tuple(skill_problems(file)), skill)
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -237,24 +347,22 @@ def _leads_out(path: Path, tree: Path) -> bool:
         return True
 
 
-def _as_json(head: SkillHead) -> list[Any]:
+def _wishes(skill: CommandFile) -> dict[str, Any]:
     """What differs from a skill without wishes."""
-    wishes = {name: value for name, usual in USUAL.items() if (value := getattr(head.skill, name)) != usual}
-    return [wishes, *head.problems]
+    return {name: value for name, usual in USUAL.items() if (value := getattr(skill, name)) != usual}
 
 
-def _from_json(place: SkillPlace, value: Sequence[Any]) -> SkillHead:
-    wishes: dict[str, Any] = value[0]
-    for name in LISTS:
-        if name in wishes:
-            wishes[name] = tuple(wishes[name])
-    wishes["name"], wishes["shown"], wishes["source"] = place.name, place.shown, place.source
-    wishes["file"], wishes["root"], wishes["kind"], wishes["body"] = place.path, place.root, "skill", ""
-    wishes.setdefault("hint", "")
-    return SkillHead(CommandFile(**wishes), tuple(value[1:]))
+def _make_skill(place: SkillPlace, wishes: Mapping[str, Any]) -> CommandFile:
+    own = {name: tuple(value) if name in LISTS else value for name, value in wishes.items()}
+    if not own.keys() <= USUAL.keys():
+        raise KeyError(*own)
+    name, path, shown, source, root = place.name, place.path, place.shown, place.source, place.root
+    return CommandFile(
+        **{**USUAL, **own}, name=name, file=path, shown=shown, source=source, root=root, kind="skill", body=""
+    )
 
 
-LISTS = ("allowed", "disallowed", "arguments", "paths", "runs")
+LISTS = frozenset(("allowed", "disallowed", "arguments", "paths", "runs"))
 _PLACES = ("name", "body", "source", "file", "shown", "kind", "root")
 """Not in the cache: they follow from the place of the file."""
 USUAL: Mapping[str, Any] = {

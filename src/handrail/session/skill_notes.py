@@ -5,8 +5,7 @@ Files are looked at when a prompt begins. What changed since is told behind what
 prefix moves.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from handrail.extensions import skill_list
     from handrail.extensions import skills as skill_files
     from handrail.extensions.commands import CommandFile
+    from handrail.extensions.skills import SkillHead, SkillsByName
     from handrail.session.plugins import SessionPlugins
     from handrail.session.skill_use import SkillLoader
     from handrail.tools.skills import LoadedSkill
@@ -52,7 +52,7 @@ class SessionSkills:
     def __init__(self, cwd: Path, settings: SessionSettings) -> None:
         self._cwd = cwd
         self._settings = settings
-        self._skills: Mapping[str, CommandFile] | None = None
+        self._skills: SkillsByName | None = None
         self._problems: tuple[str, ...] = ()
         self._has_begun = False
         self.plugins: SessionPlugins | None = None
@@ -97,34 +97,32 @@ class SessionSkills:
         self.plugins, self._skills = plugins, None
 
     @property
-    def skills(self) -> "Mapping[str, CommandFile]":
+    def skills(self) -> "SkillsByName":
         """The skills by name, without their texts."""
         return self._look() if self._skills is None else self._skills
 
-    def _look(self) -> "Mapping[str, CommandFile]":
+    def _look(self) -> "SkillsByName":
         folders = [*skill_folders(self._cwd, self._settings), *self.plugin_folders()]
         if folders:
             cache = skill_files.head_cache(self._settings.places.state)
             found = skill_files.find_skills(folders, cache, again=not self._has_begun)
             self._skills, self._problems = found.by_name, found.problems
         else:
-            self._skills, self._problems = {}, ()
+            self._skills, self._problems = skill_files.SkillsByName({}), ()
         for folder, places in self._nested.items():
             if places:
                 self._skills = self._with_nested(self._skills, folder, places)
         return self._skills
 
-    def _with_nested(
-        self, known: "Mapping[str, CommandFile]", folder: Path, places: list[ConfigFolder]
-    ) -> "dict[str, CommandFile]":
+    def _with_nested(self, known: "SkillsByName", folder: Path, places: list[ConfigFolder]) -> "SkillsByName":
         """The skills with those of a folder below; one whose name is taken is called by its folder too."""
         found = skill_files.find_skills(places, skill_files.head_cache(self._settings.places.state))
         self._problems += found.problems
-        more: dict[str, CommandFile] = {}
-        for name, skill in found.by_name.items():
+        more: dict[str, SkillHead] = {}
+        for name, head in found.by_name.heads.items():
             full = f"{folder.relative_to(self._cwd)}:{name}" if name in known else name
-            more[full] = replace(skill, name=full)
-        return {**known, **more}
+            more[full] = skill_files.SkillHead(head.place._replace(name=full), head.wishes, head.problems)
+        return skill_files.SkillsByName({**known.heads, **more})
 
     def note_used(self, path: Path) -> None:
         """A file was used: skills in the folders around it, up to the working one, are found from now on."""
@@ -161,7 +159,7 @@ class SessionSkills:
 
     def has_any(self) -> bool:
         """Whether there is a skill that the model may load."""
-        return any(skill.is_for_model for skill in self.skills.values())
+        return any(head.is_for_model for head in self.skills.heads.values())
 
 
 def skill_folders(cwd: Path, settings: SessionSettings) -> list[ConfigFolder]:
@@ -190,19 +188,18 @@ class SkillNotes:
                 self._skills.note_used(run.cwd / file)
         if not self._skills.skills or not self._has_tool():
             return
-        if any(skill.paths for skill in self._skills.skills.values()):
+        heads = self._skills.skills.heads.values()
+        if any(head.has_paths for head in heads):
             done = (each for each in outcomes if not each.result.is_error)
             self._touched += (run.cwd / path for each in done for path in each.access.files)
-        offered = [each for each in self._skills.skills.values() if self._is_offered(each, run.cwd)]
+        offered = [each for each in heads if not each.has_paths or self._is_offered(each.skill, run.cwd)]
         text = skill_list.skill_list(offered)
         if text and text != self._listed:
             self._listed = text
             yield Attachment(SKILLS, (Text(reminder(text)),))
 
     def _is_offered(self, skill: "CommandFile", cwd: Path) -> bool:
-        """Whether a skill is about no file in particular, or about one that was used."""
-        if not skill.paths:
-            return True
+        """Whether a skill is about a file that was used."""
         base = Path(skill.folder).parents[2] if skill.source == "project" else cwd
         return any(
             path.is_relative_to(base) and any(matches(glob, path.relative_to(base)) for glob in skill.paths)
