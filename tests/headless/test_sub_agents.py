@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.headless.engine import EngineOptions
 from handrail.session.transcript import TranscriptOptions
 from handrail.testing.model_server import Reply
 from handrail.transcripts.log import read
 from handrail.transcripts.rebuild import rebuild
-from tests.headless.in_process import peer
+from tests.headless.in_process import of, peer
 
 pytestmark = pytest.mark.anyio
 
@@ -29,8 +30,10 @@ async def test_what_a_stopped_sub_agent_used_is_on_the_bill_and_what_it_said_is_
         end = (await p.until("result"))[-1]
 
     assert end["terminal_reason"] == "aborted_tools"
-    assert end["usage"]["input_tokens"] == 1110
-    assert end["usage"]["output_tokens"] >= 22
+    assert end["usage"]["input_tokens"] == 10
+    spent = end["modelUsage"].values()
+    assert sum(each["inputTokens"] for each in spent) == 1110
+    assert sum(each["outputTokens"] for each in spent) >= 22
     [file] = (tmp_path / "state" / "sessions").glob(f"*/{end['session_id']}/subagents/agent-*.jsonl")
     kept = rebuild(read(file))
     assert [type(each).__name__ for each in kept.messages][1:4] == ["UserMessage", "AssistantMessage", "UserMessage"]
@@ -44,3 +47,24 @@ async def test_without_a_session_nothing_of_a_sub_agent_is_kept(tmp_path: Path) 
         assert (await p.turn("go"))[-1]["result"] == "Done."
 
     assert [*(tmp_path / "state").rglob("agent-*")] == []
+
+
+async def test_every_change_of_the_mode_is_told_and_the_usage_of_a_result_is_that_of_the_main_thread(
+    tmp_path: Path,
+) -> None:
+    task = {"description": "d", "prompt": "inner task", "run_in_background": False}
+    replies = [
+        Reply((ToolUse("p", "EnterPlanMode", {}),), to="outer"),
+        Reply((ToolUse("a", "Agent", task),), to="outer"),
+        Reply((Text("Inner."),), to="inner task", input_tokens=1000),
+        Reply((Text("Done."),), to="outer"),
+    ]
+    async with peer(tmp_path, replies, options=EngineOptions(ask="stdio")) as p:
+        await p.ask("set_permission_mode", mode="acceptEdits")
+        lines = await p.turn("outer")
+        modes = [line["permissionMode"] for line in of(p.seen, "status")]
+
+    assert modes == ["acceptEdits", "plan"]
+    assert of(lines, "init")[0]["permissionMode"] == "acceptEdits"
+    assert lines[-1]["usage"]["input_tokens"] == 30
+    assert sum(each["inputTokens"] for each in lines[-1]["modelUsage"].values()) == 1030

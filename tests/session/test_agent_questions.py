@@ -112,3 +112,41 @@ async def test_for_an_agent_in_the_background_hooks_decide_before_a_person_is_as
     assert asked == ([] if background else ["Write"])
     if background:
         assert (tmp_path / "work" / "made").read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("destination", "asked"),
+    [("", ["one", "one", "below", "other", "lead"]), ("agent", ["one", "other", "lead"]), ("session", ["one"])],
+)
+@pytest.mark.anyio
+@pytest.mark.proves("G39")
+async def test_a_question_of_an_agent_is_answered_once_for_that_agent_or_for_all(
+    tmp_path: Path, destination: str, asked: list[str]
+) -> None:
+    seen: list[str] = []
+
+    async def person(_name: str, given: Mapping[str, Any], question: Any) -> Any:
+        seen.append(str(given["command"]).split()[1].partition("-")[0])
+        is_first = len(seen) == 1 and destination
+        updates = tuple({**update, "destination": destination} for update in question.suggestions)
+        return Allow(updated_permissions=updates if is_first else ())
+
+    def make(name: str) -> Any:
+        return use(name, "Bash", command=f"mkdir {name}")
+
+    model = AgentsModel({
+        "go": [
+            [delegate(1, "one", run_in_background=False)],
+            [delegate(2, "other", run_in_background=False)],
+            [make("lead")],
+            [say("Ok.")],
+        ],
+        "one": [[make("one-1")], [make("one-2")], [delegate(3, "below", run_in_background=False)], [say("One.")]],
+        "below": [[make("below")], [say("Below.")]],
+        "other": [[make("other")], [say("Other.")]],
+    })  # fmt: skip
+    with anyio.fail_after(60):
+        async with open_agent(tmp_path, model, SessionHost(can_use_tool=person)) as agent:
+            await agent.ask("go")
+    assert seen == asked
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["below", "lead", "one-1", "one-2", "other"]

@@ -22,7 +22,7 @@ UNSEEN = (0xA0, 0xAD, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, *range(0x20
 UNSEEN_TOO = (*range(0x2060, 0x2065), 0x3164, 0xFEFF, 0xFFA0, *range(0xE0000, 0xE0080))
 INVISIBLE = {code: f"<U+{code:04X}>" for code in (*UNSEEN, *UNSEEN_TOO)}
 OPTION, OTHER, DONE = "option ", "other", "done"
-ALLOW, SESSION, ALWAYS, DENY, EXPLAIN, EDIT = "allow", "session", "always", "deny", "explain", "edit"
+ALLOW, AGENT, SESSION, ALWAYS, DENY, EXPLAIN, EDIT = "allow", "agent", "session", "always", "deny", "explain", "edit"
 
 
 class Asker(Protocol):
@@ -107,10 +107,8 @@ def answer_of(question: "Question", reply: DialogReply | None) -> "ApprovalAnswe
     match reply.value:
         case "allow":
             return Allow()
-        case "session":
-            return Allow(
-                updated_permissions=tuple({**update, "destination": "session"} for update in question.suggestions)
-            )
+        case "agent" | "session" as where:
+            return Allow(updated_permissions=tuple({**update, "destination": where} for update in question.suggestions))
         case "always":
             return _always(question, reply.text)
         case "explain":
@@ -164,7 +162,10 @@ def call_question(
     if question.proposals:
         rules = rule_texts(question)
         shown = ", ".join(each.text for each in question.proposals)
-        choices.append(DialogChoice(SESSION, f"Yes, and for this session: {shown}"))
+        if question.agent.path and rules:
+            choices.append(DialogChoice(AGENT, f"Yes, and for this agent: {shown}"))
+        everyone = "for all agents in this session" if question.agent.path else "for this session"
+        choices.append(DialogChoice(SESSION, f"Yes, and {everyone}: {shown}"))
         if rules:
             where = question.proposals[0].where
             choices.append(DialogChoice(ALWAYS, f"Yes, always: {shown} (in {where})", edit=rules, edits_on_tab=True))

@@ -209,6 +209,7 @@ def printers_for(
         facts=partial(session_facts, session),
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
         window=session.model_facts.window,
+        mode=lambda: session.mode,
     )
     printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
     text, is_kept = None if display.streams else out or sys.stdout, session.transcript is not None

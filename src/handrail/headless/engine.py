@@ -91,6 +91,7 @@ async def open_engine(
         facts=partial(session_facts, session),
         uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
         window=session.model_facts.window,
+        mode=lambda: session.mode,
     )
     return SessionEngine(session, lines, control, on_event)
 
@@ -270,7 +271,10 @@ class SessionEngine:
 
     async def _set_mode(self, request: Mapping[str, Any]) -> Payload:
         mode = str(request["mode"])
-        return {"mode": self.session.set_mode(MODE_NAMES.get(mode, mode))}
+        chosen = self.session.set_mode(MODE_NAMES.get(mode, mode))
+        for line in self.writer.mode_lines():
+            await self._tell(line)
+        return {"mode": chosen}
 
     async def _set_model(self, request: Mapping[str, Any]) -> None:
         await self.session.set_model(str(request.get("model") or ""))

@@ -52,7 +52,7 @@ class Lines:
 
     `facts` gives more fields of `init` lines: mode, servers, commands, sub-agents. With `whole_agents`, the text and
     thinking of sub-agents is reported too, not only their calls. `uuid_of` gives the id of a block or a result,
-    `window` the size of a model's window.
+    `window` the size of a model's window, `mode` the permission mode.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Lines:
         facts: Callable[[], Mapping[str, Any]] = dict,
         uuid_of: Callable[[object], str] = fresh,
         window: Callable[[str], int] = window_of,
+        mode: Callable[[], str] = str,
     ) -> None:
         self.session_id = session_id
         self._raw = RawEvents() if partial else None
@@ -72,6 +73,8 @@ class Lines:
         self._facts = facts
         self._uuid_of = uuid_of
         self._window = window
+        self._mode = mode
+        self._told_mode = ""
         self.agents = SubAgents(whole=whole_agents)
         self._usage = Usage()
 
@@ -90,6 +93,7 @@ class Lines:
     def _of(self, event: LoopEvent) -> Iterator[Line]:
         match event:
             case RunStarted():
+                self._told_mode = self._mode()
                 yield self._init(event)
             case MessageStart() | UsageUpdate():
                 self._usage = event.usage if isinstance(event, UsageUpdate) else Usage()
@@ -97,6 +101,7 @@ class Lines:
                 yield {**assistant(event, self._usage), "uuid": self._uuid_of(event.block)}
             case CallFinished(outcome=outcome):
                 yield from self._result_lines(outcome)
+                yield from self.mode_lines()
             case CallProgress(use=use, progress=AgentNews() as news):
                 yield from self.agents.on_news(use.id, news)
             case RunEnded():
@@ -109,6 +114,12 @@ class Lines:
             for raw in self._raw.of(event):
                 timing = {"ttft_ms": self._raw.waited} if raw["type"] == "message_start" else {}
                 yield {"type": "stream_event", "event": raw, "parent_tool_use_id": None, **timing}
+
+    def mode_lines(self) -> Iterator[Line]:
+        """The line that says which permission mode is in force, if it is not the one that was told last."""
+        if (mode := self._mode()) != self._told_mode:
+            self._told_mode = mode
+            yield system("status", status=None, permissionMode=mode)
 
     def _aside(self, event: LoopEvent) -> Iterator[Line]:
         match event:

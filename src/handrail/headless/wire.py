@@ -1,7 +1,7 @@
 """Builds JSON lines: blocks, token counts, results, in the format that agent clients already read."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.block_json import OWN, Block, block_value
@@ -126,7 +126,7 @@ def result(event: RunEnded, window: Callable[[str], int] = window_of) -> Line:
         "stop_reason": event.stop_reason or None,
         "terminal_reason": event.why.value,
         "total_cost_usd": event.dollars,
-        "usage": _total(event.spent),
+        "usage": _total(event.spent.values() if event.own is None else (event.own,)),
         "modelUsage": {model: _model_usage(spent, window(model)) for model, spent in event.spent.items()},
         "permission_denials": [_denial(denial) for denial in event.denials],
     }
@@ -187,8 +187,8 @@ def problem_of(event: RunEnded) -> str:
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 
-def _total(spent: Mapping[str, ModelUsage]) -> Line:
-    every = list(spent.values())
+def _total(spent: Iterable[ModelUsage]) -> Line:
+    every = list(spent)
     return {
         "input_tokens": sum(s.input_tokens for s in every),
         "output_tokens": sum(s.output_tokens for s in every),

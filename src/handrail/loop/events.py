@@ -238,6 +238,8 @@ class RunEnded:
     stop_reason: str = ""
     deferred: ToolUse | None = None
     """The call that a hook deferred: the run ended before it."""
+    own: ModelUsage | None = None
+    """What was used without sub-agents; None = there were none."""
 
     @property
     def is_error(self) -> bool:

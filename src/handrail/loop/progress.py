@@ -48,6 +48,8 @@ class RunProgress:
     def _add_side_usage(self) -> None:
         for model, usage in self._config.side_usage():
             self.usage.add(model, usage)
+        for model, usage in self._config.agent_usage():
+            self.usage.add(model, usage, is_own=False)
 
     def record(self, attempt: Attempt, before: RunState) -> None:
         """Remember what an attempt said and did."""
@@ -127,4 +129,5 @@ class RunProgress:
             self.failure,
             self.problem,
             self._last.stop_reason if self._last else "",
+            own=self.usage.own,
         )

@@ -124,6 +124,7 @@ class RunConfig:
     after_calls: AfterCalls | None = None
     compact: Compact | None = None
     side_usage: SideUsage = tuple
+    agent_usage: SideUsage = tuple
     hooks: "Hooks | None" = None
     can_defer: bool = False
     """Hooks may defer a call: the run ends before it, and the next one retries it."""

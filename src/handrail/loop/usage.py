@@ -68,6 +68,8 @@ class UsageMeter:
         self._cost = cost
         self._has_warned = False
         self.by_model: dict[str, ModelUsage] = {}
+        self.own = ModelUsage()
+        """What is left of it without sub-agents."""
         self.model_seconds = 0.0
 
     @property
@@ -75,9 +77,11 @@ class UsageMeter:
         """The cost so far; None if a part of it has no known price."""
         return total_dollars(self.by_model.values())
 
-    def add(self, model: str, usage: Usage) -> None:
-        """Count one more answer."""
+    def add(self, model: str, usage: Usage, *, is_own: bool = True) -> None:
+        """Count one more answer, of the run itself or of a sub-agent."""
         cost = self._cost(model, usage)
+        if is_own:
+            self.own = self.own.plus(usage, cost)
         self.by_model[model] = self.by_model.get(model, ModelUsage()).plus(usage, cost)
 
     def price_warning(self) -> str:

@@ -177,6 +177,7 @@ class SessionModel:
         self.chosen = chosen
         self._replaced: list[ChosenModel] = []
         self._bill: list[tuple[str, Usage]] = []
+        self._agents_bill: list[tuple[str, Usage]] = []
 
     @property
     def name(self) -> str:
@@ -195,6 +196,15 @@ class SessionModel:
     def take_usage(self) -> Sequence[tuple[str, Usage]]:
         """The bill since the last call."""
         bill, self._bill = self._bill, []
+        return bill
+
+    def add_agent_usage(self, model: str, usage: Usage) -> None:
+        """Put what a sub-agent used on the bill."""
+        self._agents_bill.append((model, usage))
+
+    def take_agent_usage(self) -> Sequence[tuple[str, Usage]]:
+        """The bill of sub-agents since the last call."""
+        bill, self._agents_bill = self._agents_bill, []
         return bill
 
     async def close_replaced(self) -> None:

@@ -149,6 +149,7 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         after_calls=parts.language_servers.after_calls if parts.language_servers else None,
         compact=parts.compact,
         side_usage=parts.model.take_usage if identity.is_main else tuple,
+        agent_usage=parts.model.take_agent_usage if identity.is_main else tuple,
         hooks=parts.hooks,
         can_defer=parts.can_defer,
         background_tasks=partial(running_tasks, spec.services),

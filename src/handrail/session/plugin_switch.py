@@ -1,16 +1,43 @@
 """Plugins that are switched while a session is open: what they bring counts from the next turn."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
 
+from handrail.conversation.redact import Redactor
+from handrail.hooks.runner import Hooks
+from handrail.session.conversation import Conversation
+from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.mcp_servers import Servers
 from handrail.session.plugins import NO_PLUGINS, SessionPlugins, plugins_mark, session_plugins
 from handrail.session.server_setup import PLUGIN
 from handrail.session.server_tools import ServerTools
+from handrail.session.session_settings import SessionSettings
+from handrail.session.skill_notes import SessionSkills
+from handrail.session.spec import SessionSpec
+from handrail.session.subagents import Subagents
 
-if TYPE_CHECKING:
-    from handrail.session.session import Session
+
+class SwitchedSession(Protocol):
+    """A session, as far as its plugins are concerned."""
+
+    spec: SessionSpec
+    settings: SessionSettings
+    redactor: Redactor
+    hooks: Hooks
+    agents: Subagents
+    skills: SessionSkills
+    servers: Servers | None
+    server_tools: ServerTools | None
+    language_servers: SessionLanguageServers
+    conversation: Conversation
+    on_close: list[Callable[[], Awaitable[None]]]
+
+    @property
+    def on_warning(self) -> Callable[[str], None]: ...
+
+    @property
+    def open_servers(self) -> Callable[[], Servers]: ...
 
 
 class PluginSwitch:
@@ -21,7 +48,7 @@ class PluginSwitch:
     count at once; servers connect and end in the background.
     """
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: SwitchedSession) -> None:
         self._session = session
         self._work: set[asyncio.Task[None]] = set()
         session.on_close.append(self.aclose)
@@ -66,7 +93,7 @@ class PluginSwitch:
         await asyncio.gather(*self._work)
 
 
-def _without_new_secrets(now: SessionPlugins, session: "Session") -> tuple[SessionPlugins, list[str]]:
+def _without_new_secrets(now: SessionPlugins, session: SwitchedSession) -> tuple[SessionPlugins, list[str]]:
     """The plugins without those whose secrets the session could not keep out of its transcript, and why."""
     hidden = {value for _name, value in session.redactor.secrets}
     doubtful = [each for each in now.plugins if not hidden.issuperset(each.secrets)]

@@ -201,7 +201,7 @@ class Subagents:
             if agent.record.worktree and not conversation.messages:
                 prompt = agent_isolation.with_note(agent.record, prompt)
             more = self._more_work(agent, conversation) if "teams" in self.__dict__ else None
-            report = await run_prompts(conversation, prompt, emit, self.parts.model.add_usage, more)
+            report = await run_prompts(conversation, prompt, emit, self.parts.model.add_agent_usage, more)
             status = report.status
             notes = tuple(f"[{each}]" for each in agent.equipment.problems) if agent.equipment is not None else ()
             if agent.record.worktree:

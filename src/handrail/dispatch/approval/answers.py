@@ -97,7 +97,7 @@ class Answers:
             )
         if changed is not None and who in AUTOMATIC and needs_person(request, again, answer):
             return Resolution(refuse_unasked(again, NO_ANSWERER), NO_ANSWERER)
-        problems = await self._policy.change(answer.updated_permissions)
+        problems = await self._policy.change(answer.updated_permissions, request.ctx.agent.path)
         said = self._consent(request, who, answer.by)
         allowed = replace(
             decision,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Change = Callable[[Policy], Policy]
+FOR_AGENT = "agent"
+"""The destination of rules that hold for one sub-agent."""
 
 
 class LivePolicy:
@@ -105,10 +107,17 @@ class LivePolicy:
         """The changes that count for the agent at this path only, and for those below it."""
         return tuple(change for owner, change in self._lent if path[: len(owner)] == owner)
 
-    async def change(self, updates: Sequence[Update]) -> tuple[str, ...]:
-        """Apply updates, and write those with a settings destination. Problems are returned and logged."""
+    async def change(self, updates: Sequence[Update], path: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """
+        Apply updates, and write those with a settings destination. Problems are returned and logged.
+
+        Those whose destination is `agent` hold for the sub-agent at this path and those below it; of the main agent,
+        for the session.
+        """
         problems: list[str] = []
-        for update in updates:
+        for each in updates:
+            is_for_agent = each.get("destination") == FOR_AGENT
+            update = {**each, "destination": "session"} if is_for_agent else each
             if self.persist and (refusal := self.persist.refuses(update)):
                 problems.append(refusal)
                 continue
@@ -116,6 +125,11 @@ class LivePolicy:
             tried = apply_update(now, update)
             if isinstance(tried, UpdateProblem):
                 problems.append(tried.message)
+            elif is_for_agent and path:
+                if update.get("type") == "addRules":
+                    self.lend(partial(_apply_or_keep, partial(apply_update, update=update)), path)
+                else:
+                    problems.append(f"only rules can hold for one agent, and this is {update.get('type')!r}")
             elif tried != now:
                 written = update if await self._write(update, problems) else None
                 self.apply(partial(_apply_or_keep, partial(apply_update, update=update)), written=written)
