@@ -220,6 +220,10 @@ def test_a_denied_tool_and_a_denied_server_are_not_called(project: Path, mcp: Ru
     code, _, errors = mcp("call", "db", "query", '{"sql": ""}')
     assert (code, "is refused by a deny rule" in errors) == (2, True)
 
+    settings.write_text(json.dumps({"permissions": {"deny": ["Read(.env)"]}}))
+    code, _, errors = mcp("call", "db", "query", json.dumps({"sql": f"file://{project}/.env"}))
+    assert (code, "is refused by a deny rule" in errors, "Read(.env)" in errors) == (2, True, True)
+
     settings.write_text(json.dumps({"deniedMcpServers": [{"serverName": "db"}]}))
     code, _, errors = mcp("call", "db", "fail")
     assert (code, "deniedMcpServers of .handrail/settings.json" in errors) == (2, True)

@@ -75,6 +75,36 @@ async def test_resources_are_listed_read_and_what_was_not_listed_is_asked_about(
     assert saved.suffix in (".wav", ".bin")
 
 
+async def test_deny_rules_see_the_files_that_inputs_and_resources_of_servers_name(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=1")
+    secret = f"file://{tmp_path}/.env"
+    model = ScriptedModel(
+        [
+            [
+                use("1", "mcp__ref__note", text=f"{tmp_path}/.env"),
+                use("2", "mcp__ref__note", text="hello"),
+                use("3", "ReadMcpResourceTool", server="ref", uri=secret),
+            ],
+            [say("done")],
+        ]
+    )
+    with anyio.fail_after(60):
+        async with Agent(
+            model,
+            cwd=tmp_path,
+            mcp_servers={"ref": REFERENCE},
+            allow=["mcp__ref", "ReadMcpResourceTool"],
+            deny=["Read(.env)"],
+            env=WAITING,
+        ) as agent:
+            _ = [event async for event in agent.run("go")]
+            found = results(agent)
+
+    assert "Read(.env)" in found["1"]
+    assert "noted" in found["2"] or "hello" in found["2"]
+    assert "Read(.env)" in found["3"]
+
+
 WAITING = {"HANDRAIL_MCP_WAIT_MS": "60000"}
 
 

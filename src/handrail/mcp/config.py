@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from handrail.errors import McpError
 from handrail.mcp.environment import basic_environment
+from handrail.mcp.known_places import ServerPlace
 from handrail.records import record
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
@@ -56,6 +57,11 @@ class ServerConfig:
     """For one call, without an answer or progress."""
     sandbox: bool = False
     always_load: bool = False
+
+
+def place_of(config: ServerConfig) -> ServerPlace:
+    """Where a server is, as rules about addresses and files see it."""
+    return ServerPlace(config.url, config.cwd if config.transport == "stdio" else "")
 
 
 @record

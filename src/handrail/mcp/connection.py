@@ -24,7 +24,8 @@ from handrail.errors import (
     SessionLostError,
     UnreachableError,
 )
-from handrail.mcp.config import REMOTE, ServerConfig
+from handrail.mcp.config import REMOTE, ServerConfig, place_of
+from handrail.mcp.known_places import NOWHERE
 from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_server
 from handrail.mcp.peer import OnProgress
 from handrail.mcp.server import Listing, PartialArgument, Server
@@ -65,6 +66,7 @@ class ServerConnection:
         self.tools: tuple[McpTool, ...] = ()
         self.problems: tuple[str, ...] = ()
         self.server: Server | None = None
+        self.place = NOWHERE
         self.was_tried = False
         """Whether its entry made sense, so that it was asked."""
         self._resolve = resolve
@@ -171,6 +173,7 @@ class ServerConnection:
             return False
 
     async def _open(self, config: ServerConfig) -> Server:
+        self.place = place_of(config)
         server = await open_server(config, self._parts, self._changes.take)
         try:
             server.lists.update({kind: each for kind, each in self._lists.items() if each.is_fresh})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.errors import McpError, SandboxError
 from handrail.lazy import lazy
-from handrail.mcp.config import Authorizer, ServerConfig
+from handrail.mcp.config import Authorizer, ServerConfig, place_of
 from handrail.mcp.content import SaveFile, no_files
 from handrail.mcp.environment import basic_environment
 from handrail.mcp.eras import EraMemory
@@ -83,7 +83,7 @@ async def open_server(
         raise
     parts.eras.remember(config, welcome.era)
     limits = TimeLimits(config.connect_time, config.call_time, config.idle_time)
-    return Server(peer, welcome, limits, host, parts.save)
+    return Server(peer, welcome, limits, host, parts.save, place=place_of(config))
 
 
 @asynccontextmanager

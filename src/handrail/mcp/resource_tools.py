@@ -7,6 +7,7 @@ from pydantic import Field
 
 from handrail.conversation.blocks import ResultBlock
 from handrail.errors import McpError, ToolError
+from handrail.mcp.known_places import ServerPlace, named_access
 from handrail.tools.access import Access
 from handrail.tools.context import McpResource, RunContext, ToolContext
 from handrail.tools.mcp_names import server_name
@@ -27,6 +28,10 @@ class ResourceServers(Protocol):
 
     async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:
         """The contents of a resource; raises HandrailError."""
+        ...
+
+    def place(self, server: str) -> ServerPlace:
+        """Where a server is; nowhere if there is none of that name."""
         ...
 
 
@@ -101,7 +106,7 @@ class ReadMcpResourceTool(Tool[ReadResourceInput]):
         return True
 
     def access(self, args: ReadResourceInput, run: RunContext) -> Access:
-        return Access.of()
+        return named_access({"uri": args.uri}, {}, self._servers.place(args.server), str(run.cwd), Access.of())
 
     async def validate(self, args: ReadResourceInput, ctx: ToolContext) -> Refuse | None:
         known = ctx.options.mcp_resources()
@@ -143,8 +148,14 @@ class JoinedServers:
 
     async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:
         """The contents of a resource; raises HandrailError."""
-        part = next((part for part in self._parts if server in part.resources()), self._parts[0])
-        return await part.read(server, uri)
+        return await self._part(server).read(server, uri)
+
+    def place(self, server: str) -> ServerPlace:
+        """Where a server is."""
+        return self._part(server).place(server)
+
+    def _part(self, server: str) -> ResourceServers:
+        return next((part for part in self._parts if server in part.resources()), self._parts[0])
 
 
 def _resource_json(each: McpResource) -> dict[str, str]:

@@ -12,6 +12,7 @@ from handrail.mcp.config import CALL_TIME, CONNECT_TIME
 from handrail.mcp.content import SaveFile, content_block, no_files, output_of, resource_block
 from handrail.mcp.handshake import Welcome
 from handrail.mcp.host import ClientHost
+from handrail.mcp.known_places import NOWHERE, ServerPlace
 from handrail.mcp.offers import RemotePrompt, RemoteTool, parse_prompt, parse_resource, parse_tool
 from handrail.mcp.parameter_headers import parameter_headers, values_for_headers
 from handrail.mcp.peer import NO_LIMIT, OnProgress, Peer
@@ -78,8 +79,11 @@ class Server:
         limits: TimeLimits = TimeLimits(),  # noqa: B008  # frozen
         host: ClientHost = ClientHost(),  # noqa: B008  # frozen
         save: SaveFile = no_files,
+        *,
+        place: ServerPlace = NOWHERE,
     ) -> None:
         self.name = peer.name
+        self.place = place
         self.peer = peer
         self.welcome = welcome
         self.lists: dict[str, Listing] = {}

@@ -12,11 +12,13 @@ import jsonschema_rs
 from handrail.conversation.blocks import Json
 from handrail.errors import McpError, ToolDefinitionError, ToolError
 from handrail.mcp.content import output_of
+from handrail.mcp.known_places import ServerPlace, named_access
 from handrail.mcp.messages import shown_text
 from handrail.mcp.offers import RemoteTool
 from handrail.mcp.parameter_headers import parameter_headers
 from handrail.mcp.peer import OnProgress
-from handrail.tools.context import Progress, ToolContext
+from handrail.tools.access import Access
+from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.mcp_names import normalise, server_name
 from handrail.tools.output import Output
 from handrail.tools.raw import RawTool
@@ -37,6 +39,11 @@ class ToolCaller(Protocol):
     @property
     def name(self) -> str:
         """The name of the server in its configuration."""
+        ...
+
+    @property
+    def place(self) -> ServerPlace:
+        """Where the server is."""
         ...
 
     async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
@@ -79,6 +86,11 @@ class McpTool(RawTool):
 
     def is_destructive(self, args: Json) -> bool:
         return not self.is_read_only(args) and self._notes.get("destructiveHint") is not False
+
+    def access(self, args: Json, run: RunContext) -> Access:
+        """Nothing is declared, because only the server knows; deny and ask rules see the places that are known."""
+        undeclared = super().access(args, run)
+        return named_access(args, self.remote.schema, self._server.place, str(run.cwd), undeclared)
 
     @property
     def annotations(self) -> dict[str, bool]:

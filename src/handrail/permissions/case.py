@@ -53,6 +53,9 @@ class Case:
     background: bool = False
     """Whether a part keeps running after the command line returns."""
     targets: tuple[WebTarget, ...] = ()
+    named_files: tuple[FileAccess, ...] = ()
+    """Files that the input of a foreign tool names. Only what denies or asks looks at them, and at `named_targets`."""
+    named_targets: tuple[WebTarget, ...] = ()
 
     @property
     def access(self) -> Access:
@@ -80,7 +83,18 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
     files = () if access.own else tuple(file_touches(access, policy, lookup))
     targets = tuple([read_url(address) for address in access.reaches])
     read_only = facts.read_only and not access.changes_files  # what changes files does not only read
-    case = Case(use, policy, tool, facts, mcp, read_only, files, targets=targets)
+    case = Case(
+        use,
+        policy,
+        tool,
+        facts,
+        mcp,
+        read_only,
+        files,
+        targets=targets,
+        named_files=tuple([named_file(spelling, policy, lookup) for spelling in access.may_touch]),
+        named_targets=tuple([read_url(address) for address in access.may_reach]),
+    )
     if access.runs is None or access.shell != "bash":
         return case
     of_command: Case = commands.shell_case(case, access.runs, lookup)
@@ -110,6 +124,11 @@ def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Fil
             yield from unless_too_much(inside, otherwise)
         elif does is FileEffect.WRITE:
             yield from unless_too_much(folders_written.accesses_inside(place, does, -1, policy, finite), otherwise)
+
+
+def named_file(spelling: str, policy: Policy, lookup: Lookup) -> FileAccess:
+    """A file that a foreign tool may read, write or leave alone."""
+    return assess_place(policy, lookup.resolve(spelling, policy.cwd, policy.home), FileEffect.MAYBE, spelling)
 
 
 class _TooMuchError(Exception):

@@ -63,7 +63,8 @@ def broken_rules(case: Case) -> Opinion | None:
     for problem in case.policy.problems:
         if problem.broad and not (case.read_only and case.mcp is None and not leaves_machine(case)):
             return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
-        if case.files and any(rule.spec is None and concerns_files(case, rule.tool) for rule in problem.meant):
+        files = case.files or case.named_files
+        if files and any(rule.spec is None and concerns_files(case, rule.tool) for rule in problem.meant):
             return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
     return None
 
@@ -75,7 +76,8 @@ def leaves_machine(case: Case) -> bool:
 
 def concerns_files(case: Case, family: str) -> bool:
     """Whether a rule of this family could be about a file that a command reads or changes."""
-    return family == READ or (family == EDIT and any(file.effect not in READING for file in case.files))
+    files = (*case.files, *case.named_files)
+    return family == READ or (family == EDIT and any(file.effect not in READING for file in files))
 
 
 def broken_reason(problem: Rule | RuleProblem) -> tuple[str, str]:
@@ -214,7 +216,7 @@ def needs_person(case: Case) -> Opinion | None:
 
 def critical_paths(case: Case) -> Opinion | None:
     """Ask before removing the root, home or project folder, or reaching an address that hands out credentials."""
-    for target in case.targets:
+    for target in (*case.targets, *case.named_targets):
         if target.reach is AddressClass.METADATA:
             return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{target.host} hands out credentials")
     for file in case.files:
@@ -246,7 +248,7 @@ def protected_paths(case: Case) -> Opinion | None:
         inside = f"{target.host} is on this machine or in its network"
         named = case.policy.index[Behaviour.ALLOW].domains.allows_by_name(target)
         found = found or (inside if target.reach is AddressClass.INTERNAL and not named else target.doubt)
-    for file in case.files:
+    for file in (*case.files, *case.named_files):
         if file.protected:
             found = f"{file.shown!r} is protected ({file.protected})"
             break

@@ -38,11 +38,11 @@ def objecting_rules(case: Case, index: RuleIndex) -> list[Rule]:
         found += index.whole_tool(family, None) if family != case.tool else ()
     if index.params:
         found += index.by_parameter(index.names_of(case.tool, case.mcp), case.use.input)
-    if case.files:
+    if case.files or case.named_files:
         found += by_path(case, index)
     if case.analysis is not None:
         found += commands(case, index)
-    for target in case.targets:
+    for target in (*case.targets, *case.named_targets):
         found += index.domains.find(target, index.behaviour) if target.host else []
     return found + by_name(case, index)
 
@@ -66,7 +66,7 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
     found: list[Rule] = []
     if index.read.empty and index.edit.empty:
         return found
-    for file in case.files:
+    for file in (*case.files, *case.named_files):
         for path in file.paths if file.effect not in INSIDE else ():
             found += index.read.find(path)
             if file.effect is not FileEffect.READ:

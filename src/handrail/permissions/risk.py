@@ -40,7 +40,7 @@ def high_risks(case: Case) -> list[str]:
     found = [*case.facts.warnings]
     if critical := critical_paths(case):
         found.append(critical.reason)
-    found += [f"{t.shown!r} is protected ({t.protected})" for t in case.files if t.protected]
+    found += [f"{t.shown!r} is protected ({t.protected})" for t in (*case.files, *case.named_files) if t.protected]
     found += [
         f"{t.host} is on this machine or in its network" for t in case.targets if t.reach is AddressClass.INTERNAL
     ]

@@ -65,7 +65,7 @@ def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
     read_only = read_only and not facts.access.changes_files
     return Case(
         case.use, policy, case.tool, facts, case.mcp, read_only, files + case.files, analysis, parts, free, opened,
-        background, case.targets,
+        background, case.targets, case.named_files, case.named_targets,
     )  # fmt: skip
 
 

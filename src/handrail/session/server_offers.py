@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from handrail.conversation.blocks import ResultBlock
 from handrail.errors import McpError
 from handrail.mcp.connection import ServerConnection
+from handrail.mcp.known_places import NOWHERE, ServerPlace
 from handrail.mcp.offers import RemotePrompt
 from handrail.tools.context import McpResource
 
@@ -40,6 +41,10 @@ class ServerOffers:
     async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:
         """The contents of a resource; McpError if it cannot be had."""
         return await self.find(server).read(uri)
+
+    def place(self, server: str) -> ServerPlace:
+        """Where a server is; nowhere if there is none of that name."""
+        return next((link.place for link in self._connections() if link.name == server), NOWHERE)
 
     def _visible(self) -> tuple[ServerConnection, ...]:
         return tuple(link for link in self._connections() if not self._denies(link.name, ""))

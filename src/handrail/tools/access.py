@@ -41,6 +41,10 @@ class Access(NamedTuple):
     """Services outside that get its input. The person chose them, so no rule about addresses is about them."""
     group: str = ""
     """Calls of one group do not conflict with each other, because what they do inside is scheduled by itself."""
+    may_touch: tuple[str, ...] = ()
+    """Files that its input names, where a foreign program decides what becomes of them. They allow nothing."""
+    may_reach: tuple[str, ...] = ()
+    """Addresses of that kind: only rules that deny or ask look at them."""
 
     @classmethod
     def of(
@@ -86,7 +90,8 @@ class Access(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """The declaration without empty fields; empty when the tool declares nothing."""
         if not self.declared:
-            return {"declared": False, "failed": True} if self.failed else {}
+            known = {name: value for name in ("may_touch", "may_reach", "failed") if (value := getattr(self, name))}
+            return {"declared": False, "width": self.width, **known} if known else {}
         shown: dict[str, Any] = {name: value for name in SHOWN if (value := getattr(self, name))}
         return shown if self.runs is None else {**shown, "runs": self.runs, "shell": self.shell}
 
@@ -122,7 +127,10 @@ def _texts(paths: Paths) -> tuple[str, ...]:
     return tuple([os.fspath(path) for path in paths])
 
 
-SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "consults", "filtered", "own", "width", "group")
+SHOWN = (
+    *("declared", "reads", "writes", "removes", "walks", "reaches", "consults", "filtered", "own", "width", "group"),
+    *("may_touch", "may_reach"),
+)
 SHARED = Access.unknown(width="shared")
 EXCLUSIVE = Access.unknown()
 FAILED = Access(declared=False, width="exclusive", failed=True)

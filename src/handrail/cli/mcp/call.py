@@ -5,18 +5,25 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from handrail.cli.mcp.targets import Target, find_target, settings_here
 from handrail.cli.permission_flags import warn
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError, InputError, ToolDefinitionError
 from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.offers import RemoteTool
 from handrail.mcp.server import Server
 from handrail.mcp.tools import McpTool, progress_of, tool_name
+from handrail.permissions.decide import case_of
+from handrail.permissions.matching import matching_rules
+from handrail.permissions.rules import Behaviour
+from handrail.session.session_settings import SessionSettings
+from handrail.tools.context import RunContext
 from handrail.tools.output import Output
+from handrail.tools.request import CallRequest
 from handrail.tools.tool import McpInfo
 from handrail.tools.wording import did_you_mean
 
@@ -40,12 +47,13 @@ async def call(chosen: argparse.Namespace) -> Output:
     given = read_input(chosen.input)
     answers = Answers(chosen.elicitation)
     async with target.connect(ClientHost(elicit=answers.answer)) as server:
-        tool = usable_tool(chosen.tool, target, server)
+        tool = McpTool(server, usable_tool(chosen.tool, target, server))
         try:
-            checked = McpTool(server, tool).parse(given)
+            checked = tool.parse(given)
         except (InputError, ToolDefinitionError) as error:
             raise HandrailError(str(error)) from error
-        return await server.call(tool.name, checked, CALL_ID, show_progress)
+        check_input(tool, given, target.settings)
+        return await server.call(tool.remote.name, checked, CALL_ID, show_progress)
 
 
 def read_input(text: str) -> dict[str, Any]:
@@ -73,6 +81,14 @@ def usable_tool(name: str, target: Target, server: Server) -> RemoteTool:
     if target.settings.denies_tool(wire, McpInfo(target.name, found.name)):
         raise HandrailError(f"{wire} is refused by a deny rule. See: handrail permissions explain {wire} '{{}}'")
     return found
+
+
+def check_input(tool: McpTool, given: Mapping[str, Any], settings: SessionSettings) -> None:
+    """Raise HandrailError if a deny rule is about a file or an address that the input names, or about the server's."""
+    policy, use = settings.policy(), ToolUse(CALL_ID, tool.name, given)
+    case = case_of(CallRequest.hypothetical(use, tool, RunContext(Path(policy.cwd))), policy)
+    if found := matching_rules(case, Behaviour.DENY):
+        raise HandrailError(f"this call of {tool.remote.name!r} is refused by a deny rule: {found[0].written}.")
 
 
 class Answers:

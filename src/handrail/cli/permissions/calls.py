@@ -12,8 +12,10 @@ from handrail.cli.permission_flags import warn
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
 from handrail.hooks.specs import Hook
+from handrail.mcp.known_places import NOWHERE, named_access
 from handrail.permissions.rules import ALIASES, MCP, Rule
 from handrail.session.preview import CallPreview
+from handrail.tools.access import Access
 from handrail.tools.context import RunContext
 from handrail.tools.flags import input_problems
 from handrail.tools.pool import SEARCH_TOOL, AnyTool
@@ -38,6 +40,12 @@ class AbsentTool(RawTool):
         for flag in WARNINGS:
             answer = bool(recorded.get(flag.removeprefix("is_")))
             setattr(self, flag, lambda _args, answer=answer: answer)
+
+    def access(self, args: Json, run: RunContext) -> Access:
+        """What the input of a call names is known without its server."""
+        undeclared = super().access(args, run)
+        is_of_server = self.mcp is not None or self.name.startswith(MCP)
+        return named_access(args, {}, NOWHERE, str(run.cwd), undeclared) if is_of_server else undeclared
 
     def subject_text(self, args: Json) -> str | None:
         return self._recorded.get("subject")

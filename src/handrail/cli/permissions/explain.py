@@ -67,7 +67,7 @@ def explanation(call: PreviewedCall, *, hooks_asked: bool) -> dict[str, Any]:
             "matching": [hook_json(hook) for hook in call.hooks],
         },
         "sandbox": sandbox_json(call.standing),
-        "paths": [path_json(file) for file in case.files if not file.shown.startswith("-")],
+        "paths": [path_json(file) for file in (*case.files, *case.named_files) if not file.shown.startswith("-")],
         "segments": list(segments(case)),
         "conditions": list(conditions(case)),
         "changes": list(changes(outcome(decision), call)),

@@ -172,10 +172,10 @@ class Audit:
             line["kept"] = policy.kept
         if entry.asked:
             line["asked"] = True
-        if case.files:
+        if files := (*case.files, *case.named_files):
             line["places"] = [
                 {"path": file.shown, "real": file.place.real if file.place else None, "access": file.effect.value}
-                for file in case.files
+                for file in files
             ]
         if facts := facts_json(case.facts):
             line["facts"] = facts
@@ -218,10 +218,10 @@ def own_texts(entry: AuditEntry) -> list[str]:
     """The texts that only this entry has."""
     facts = entry.case.facts
     texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, facts.subject, *facts.unmet]
-    texts += (*facts.access.reaches, *facts.access.consults)
+    texts += (*facts.access.reaches, *facts.access.consults, *facts.access.may_reach)
     if facts.access.runs is not None:
         texts.append(facts.access.runs)
-    for file in entry.case.files:
+    for file in (*entry.case.files, *entry.case.named_files):
         texts += (file.shown, file.place.real) if file.place else (file.shown,)
     for value in (
         entry.case.use.input,
@@ -261,8 +261,8 @@ def opinion_json(opinion: Opinion) -> dict[str, str]:
 def facts_json(facts: Facts) -> dict[str, Any]:
     """The facts about a call, so that the decision can be repeated."""
     shown: dict[str, Any] = {"read_only": facts.read_only}
-    if facts.access.declared or facts.access.failed:
-        shown["declares"] = {name: shorten(value) for name, value in facts.access.as_json().items()}
+    if declared := facts.access.as_json():
+        shown["declares"] = {name: shorten(value) for name, value in declared.items()}
     for name in ("subject", "destructive", "needs_person", "doubt", "unmet"):
         if value := getattr(facts, name):
             shown[name] = value
