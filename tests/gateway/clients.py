@@ -28,9 +28,11 @@ async def url_of(server: McpServer, tokens: Mapping[str, str] | None = None) -> 
 
 
 @asynccontextmanager
-async def sdk_client(url: str, era: str, token: str = "", **callbacks: Any) -> AsyncIterator[Client]:
-    """The official client, connected."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+async def sdk_client(
+    url: str, era: str, token: str = "", more: Mapping[str, str] | None = None, **callbacks: Any
+) -> AsyncIterator[Client]:
+    """The official client, connected; `more` are further headers."""
+    headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **(more or {})}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
         Client(streamable_http_client(url, http_client=http), mode=era, **callbacks) as client,

@@ -155,6 +155,7 @@ async def test_over_http_a_new_token_is_needed_unless_clients_have_their_own(tmp
     ("flags", "says"),
     [
         pytest.param(["--port", "8000"], "--port is for --http", id="a port without HTTP"),
+        pytest.param(["--json"], "--json is for --http", id="an announcement where clients read"),
         pytest.param(["--http", "--host", "0.0.0.0"], "needs TLS", id="beyond loopback without TLS"),
         pytest.param(["--http", "--host", "0.0.0.0", "--no-token"], "needs TLS", id="nor without a token"),
         pytest.param(["--mcp-config", "{}"], "add --gateway", id="servers without a gateway"),

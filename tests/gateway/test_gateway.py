@@ -9,12 +9,15 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handrail import HookCallback
 from handrail.config.flags import SettingsFlags
 from handrail.gateway import ClientRules, McpServer
+from handrail.gateway.servers import may_be_made_from
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
-from mcp import Client, MCPError
+from mcp import Client, MCPError, types
 from tests.forked import unmeasured
 from tests.gateway.clients import ERAS, TOKENS, answering, sdk_client, text_of, url_of
 
@@ -97,6 +100,125 @@ async def test_servers_behind_us_are_governed_as_in_a_session(era: str, tmp_path
     assert verdicts == [("mcp__ref__grow", "deny")]
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_templates_and_completion_of_servers_behind_us_pass_through(era: str, tmp_path: Path) -> None:
+    asked: list[str] = []
+    server = gateway_in(tmp_path, flags={"allowed": ("ReadMcpResourceTool(notes://day/mon*)",)})
+    person = answering("accept", {"decision": "deny"}, asked)
+    async with connected(server, era, elicitation_callback=person) as client:
+        templates = (await client.list_resource_templates()).resource_templates
+        listed = (await client.list_resources()).resources
+        prompt = types.PromptReference(type="ref/prompt", name="ref__review")
+        template = types.ResourceTemplateReference(type="ref/resource", uri="notes://day/{name}")
+        languages = await client.complete(prompt, {"name": "language", "value": "p"})
+        days = await client.complete(template, {"name": "name", "value": "r"}, {"year": "2026"})
+        monday = await client.read_resource("notes://day/monday")
+        with pytest.raises(MCPError, match="did not allow"):
+            await client.read_resource("notes://day/tuesday")
+        with pytest.raises(MCPError, match="no prompt"):
+            await client.complete(types.PromptReference(type="ref/prompt", name="review"), {"name": "a", "value": ""})
+        with pytest.raises(MCPError, match="no resource"):
+            await client.complete(
+                types.ResourceTemplateReference(type="ref/resource", uri="other://{x}"), {"name": "x", "value": ""}
+            )
+
+    assert [(each.uri_template, (each.meta or {})["handrail/server"]) for each in templates] == [
+        ("notes://day/{name}", "ref")
+    ]
+    assert "notes://day/{name}" not in {each.uri for each in listed}
+    assert languages.completion.values == ["python", "perl"]
+    assert days.completion.values == ["rust"]
+    assert monday.contents[0].model_dump()["text"] == "rain on monday"
+    assert len(asked) == 1
+
+
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_follows_resources_of_servers_behind_us_if_it_may_read_them(era: str, tmp_path: Path) -> None:
+    heard: list[str] = []
+    news = anyio.Event()
+
+    async def hear(message: object) -> None:
+        root = getattr(message, "root", message)
+        if getattr(root, "method", "") == "notifications/resources/updated":
+            heard.append(str(root.params.uri))  # type: ignore[attr-defined]
+            news.set()
+
+    async def rewrite_until_told(client: Client) -> None:
+        while not news.is_set():  # the server may not have taken in what we follow
+            await client.call_tool("ref__rewrite")
+            with anyio.move_on_after(0.2):
+                await news.wait()
+
+    server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__rewrite",)})
+    async with connected(server, era, message_handler=hear) as client:
+        await client.list_tools()
+        if era == "legacy":
+            with pytest.raises(MCPError, match="has not listed this address"):
+                await client.subscribe_resource("notes://day/monday")
+            with pytest.raises(MCPError, match="no resource"):
+                await client.subscribe_resource("other://x")
+            await client.subscribe_resource("notes://today")
+            await rewrite_until_told(client)
+            await client.unsubscribe_resource("notes://today")
+            heard.clear()
+            await client.call_tool("ref__rewrite")
+            assert heard == []
+        else:
+            wanted = ["notes://today", "notes://day/monday", "other://x"]
+            async with client.listen(resource_subscriptions=wanted) as changes:
+                honoured = changes.honored.resource_subscriptions
+                async with anyio.create_task_group() as group:
+                    group.start_soon(rewrite_until_told, client)
+                    async for change in changes:
+                        heard.append(str(change.uri))  # type: ignore[union-attr]
+                        news.set()
+                        break
+            assert honoured == ["notes://today"]
+            assert set(heard) == {"notes://today"}
+
+
+@pytest.mark.parametrize(
+    ("template", "uri", "fits"),
+    [
+        ("notes://day/{name}", "notes://day/monday", True),
+        ("notes://day/{name}", "notes://day/a/b", True),
+        ("notes://day/{name}", "notes://other/monday", False),
+        ("a://{x}/b/{+y}/c", "a://1/b/2/c", True),
+        ("a://{x}/b/{+y}/c", "a://1/c/2/b", False),
+        ("a://{x}bb", "a://b", False),
+        ("{+anything}", "file:///etc/passwd", False),
+        ("a://fixed", "a://fixed", False),
+    ],
+)
+def test_an_address_belongs_to_the_template_whose_parts_it_has(template: str, uri: str, *, fits: bool) -> None:
+    assert may_be_made_from(template, uri) is fits
+
+
+@given(st.lists(st.text(max_size=5), max_size=4), st.lists(st.text(max_size=5), min_size=4, max_size=4))
+def test_an_address_that_was_made_from_a_template_is_found_again(parts: list[str], values: list[str]) -> None:
+    literal = ["a:", *(each.replace("{", "").replace("}", "") for each in parts), ""]
+    uri = literal[0] + "".join(value + part for value, part in zip(values, literal[1:], strict=False))
+    assert may_be_made_from("{x}".join(literal[: len(values) + 1]), uri)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_trace_that_a_client_names_reaches_the_servers_behind_us(era: str, tmp_path: Path) -> None:
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__trace",)})
+    meta: Any = {"traceparent": parent}
+    wrong: Any = {"traceparent": f"{parent}\nX: y"}
+    async with connected(server, era) as client:
+        named = await client.call_tool("ref__trace", meta=meta)
+        broken = await client.call_tool("ref__trace", meta=wrong)
+        none = await client.call_tool("ref__trace")
+    async with connected(server, era, more={"traceparent": parent}) as client:
+        by_header = await client.call_tool("ref__trace")
+
+    assert [text_of(each) for each in (named, broken, none, by_header)] == [parent, "none", "none", parent]
+
+
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 @pytest.mark.parametrize("rule", ["mcp__ref", "mcp__ref__*", "mcp__*"])
 async def test_a_denied_server_gives_neither_prompts_nor_resources(rule: str, tmp_path: Path) -> None:
     server = gateway_in(tmp_path, flags={"disallowed": (rule,)})
@@ -105,6 +227,20 @@ async def test_a_denied_server_gives_neither_prompts_nor_resources(rule: str, tm
             await client.get_prompt("ref__review", {"language": "perl"})
         with pytest.raises(MCPError, match="no resource"):
             await client.read_resource("notes://today")
+        with pytest.raises(MCPError, match="no resource"):
+            await client.read_resource("notes://day/monday")
+        with pytest.raises(MCPError, match="no resource"):
+            await client.subscribe_resource("notes://today")
+        with pytest.raises(MCPError, match="no prompt"):
+            await client.complete(
+                types.PromptReference(type="ref/prompt", name="ref__review"), {"name": "language", "value": ""}
+            )
+        with pytest.raises(MCPError, match="no resource"):
+            await client.complete(
+                types.ResourceTemplateReference(type="ref/resource", uri="notes://day/{name}"),
+                {"name": "name", "value": ""},
+            )
+        assert (await client.list_resource_templates()).resource_templates == []
         assert (await client.list_prompts()).prompts == []
         assert (await client.list_resources()).resources == []
 

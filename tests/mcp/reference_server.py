@@ -106,6 +106,13 @@ async def grow(ctx: Context) -> str:
 
 
 @server.tool()
+async def trace(ctx: Context) -> str:
+    """The trace that the call belongs to."""
+    meta = ctx.request_context.meta
+    return str((meta or {}).get("traceparent", "none"))
+
+
+@server.tool()
 async def rewrite(ctx: Context) -> str:
     """Changes what was noted today."""
     await ctx.notify_resource_updated("notes://today")

@@ -9,7 +9,8 @@ it is shared, so nothing of one client can reach another.
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -69,6 +70,8 @@ class GovernedTools:
         self._connecting: asyncio.Task[None] | None = None
         self._told: dict[Kind, tuple[Any, ...]] = {}
         self._definitions: dict[int, tuple[AnyTool, dict[str, Any]]] = {}
+        self.followers: Counter[str] = Counter()
+        """How often each resource of a server behind us is followed."""
         self.on_change: OnChange = _no_listener
         """Called when a list, or a resource of a server behind us, has changed."""
 
@@ -120,6 +123,13 @@ class GovernedTools:
     def new_context(self) -> RunContext:
         """The context of a client's calls: it has read nothing yet."""
         return replace(self._conversation.state.context, files=FileMemory())
+
+    def drop_followers(self, addresses: Iterable[str]) -> None:
+        """Each of these resources is followed once less."""
+        for uri in addresses:
+            self.followers[uri] -= 1
+            if self.followers[uri] <= 0:
+                del self.followers[uri]
 
     def add(self, tool: AnyTool) -> None:
         """Offer one more tool."""

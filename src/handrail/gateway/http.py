@@ -33,6 +33,7 @@ from handrail.gateway.state import ClientState
 from handrail.mcp.dialect import LEGACY
 from handrail.mcp.messages import INVALID_PARAMS, METHOD_NOT_FOUND, Message
 from handrail.mcp.parameter_headers import KEY, parameter_headers, values_for_headers
+from handrail.processes.trace_context import adopt_trace, trace_parent
 from handrail.serve.guard import IDENTITY, Receive, Send
 
 PATH = "/mcp"
@@ -69,6 +70,8 @@ class McpEndpoint:
 
     async def _post(self, client: str, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
         value = await read_json(headers, receive)
+        trace_parent.set("")  # a connection may bring requests of several traces
+        adopt_trace(headers.get("traceparent"))
         try:
             message = parse_message(value)
         except JsonRpcError as error:

@@ -41,6 +41,22 @@ class ClientRequest:
         """Whether it says by itself that there is no handshake."""
         return VERSION in self.meta
 
+    def text(self, name: str) -> str:
+        """A parameter that must be a text; JsonRpcError if it is not."""
+        value = self.params.get(name)
+        if not isinstance(value, str):
+            raise JsonRpcError(f"{name!r} must be given, as a text.", INVALID_PARAMS)
+        return value
+
+    def object(self, name: str) -> Mapping[str, Any]:
+        """A parameter that is an object, empty if it is not given; JsonRpcError if it is something else."""
+        value = self.params.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise JsonRpcError(f"{name!r} must be an object.", INVALID_PARAMS)
+        return value
+
 
 @record
 class ClientReply:

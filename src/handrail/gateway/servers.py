@@ -1,6 +1,7 @@
 """The prompts and resources of the servers behind us. Their tools are tools like all others."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.conversation.blocks import Text
@@ -12,8 +13,11 @@ from handrail.gateway.listing import shown_name
 from handrail.mcp.connection import ServerConnection
 from handrail.mcp.messages import INVALID_PARAMS
 from handrail.mcp.offers import RemotePrompt
+from handrail.mcp.server import PartialArgument
 from handrail.mcp.tools import tool_name
-from handrail.tools.context import RunContext
+from handrail.tools.context import McpResource, RunContext
+
+EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 
 class ServersBehind:
@@ -28,9 +32,7 @@ class ServersBehind:
 
     async def prompt(self, name: str, given: Mapping[str, str]) -> dict[str, Any]:
         """The messages of a prompt."""
-        if name not in self._prompts():
-            raise JsonRpcError(f"There is no prompt {name[:100]!r}.", INVALID_PARAMS)
-        connection, prompt = self._prompts()[name]
+        connection, prompt = await self._find_prompt(name)
         spoken = await connection.prompt(prompt.name, given)
         messages = [{"role": role, "content": block_part(block)} for role, block in spoken]
         found: dict[str, Any] = self._tools.redact({"description": prompt.description, "messages": messages})
@@ -38,19 +40,25 @@ class ServersBehind:
 
     def resources(self) -> list[dict[str, Any]]:
         """Their resources; of two with one address that of the first server."""
+        return self._listed("uri", is_template=False)
+
+    def templates(self) -> list[dict[str, Any]]:
+        """Their templates of resources, in the same way."""
+        return self._listed("uriTemplate", is_template=True)
+
+    def _listed(self, key: str, *, is_template: bool) -> list[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         for server, resources in self._resources().items():
             for each in resources:
-                kind = {"mimeType": each.mime_type} if each.mime_type else {}
-                shown = {"uri": each.uri, "name": each.name or each.uri, "description": each.description, **kind}
-                found.setdefault(each.uri, {**shown, "_meta": {"handrail/server": server}})
+                if each.is_template is is_template:
+                    kind = {"mimeType": each.mime_type} if each.mime_type else {}
+                    shown = {key: each.uri, "name": each.name or each.uri, "description": each.description, **kind}
+                    found.setdefault(each.uri, {**shown, "_meta": {"handrail/server": server}})
         return list(found.values())
 
     async def read(self, uri: str, client: McpClient, run: RunContext) -> list[dict[str, Any]]:
         """The contents of a resource, read by a governed call; JsonRpcError if that is refused or fails."""
-        server = next((name for name, found in self._resources().items() if uri in {each.uri for each in found}), None)
-        if server is None:
-            raise JsonRpcError(f"There is no resource {uri[:200]!r}.", INVALID_PARAMS, {"uri": uri})
+        server = await self._find_server(uri)
         outcome, _ = await self._tools.run("ReadMcpResourceTool", {"server": server, "uri": uri}, client, run)
         if outcome.result.is_error:
             raise JsonRpcError(str(self._tools.redact(outcome.result.text)), INVALID_PARAMS, {"uri": uri})
@@ -62,12 +70,84 @@ class ServersBehind:
             for block in outcome.result.content
         ]
 
-    def _resources(self) -> Mapping[str, Any]:
+    async def follow(self, uri: str, client: McpClient, run: RunContext) -> None:
+        """Be told of changes of a resource. Who may read it may follow it: it is read once, under the rules."""
+        await self.read(uri, client, run)
+        self._tools.followers[uri] += 1
+
+    async def unfollow(self, uri: str) -> None:
+        """Be told no more, unless another session of the client follows it."""
+        if uri in self._tools.followers:
+            self._tools.drop_followers([uri])
+            if uri not in self._tools.followers and self._tools.servers is not None:
+                await self._tools.servers.offers.find(await self._find_server(uri)).unsubscribe(uri)
+
+    async def complete(self, reference: Mapping[str, Any], argument: PartialArgument) -> list[str]:
+        """Values for an argument, from the server that has the prompt or the template; JsonRpcError if none has it."""
+        match reference:
+            case {"type": "ref/prompt", "name": str(name)}:
+                connection, prompt = await self._find_prompt(name)
+                asked = {"type": "ref/prompt", "name": prompt.name}
+            case {"type": "ref/resource", "uri": str(uri)}:
+                servers = self._tools.servers
+                server = await self._find_server(uri)
+                assert servers is not None
+                connection, asked = servers.offers.find(server), {"type": "ref/resource", "uri": uri}
+            case _:
+                raise JsonRpcError("ref names no prompt and no resource template of this server.", INVALID_PARAMS)
+        values: list[str] = self._tools.redact(list(await connection.complete(asked, argument)))
+        return values
+
+    async def _find_server(self, uri: str) -> str:
+        """The name of the server that lists an address or a template of it, also if it is slow to start."""
+        server = server_of(uri, self._resources())
+        if server is None:
+            await self._tools.settle()
+            server = server_of(uri, self._resources())
+        if server is None:
+            raise JsonRpcError(f"There is no resource {uri[:200]!r}.", INVALID_PARAMS, {"uri": uri})
+        return server
+
+    async def _find_prompt(self, name: str) -> tuple[ServerConnection, RemotePrompt]:
+        if name not in self._prompts():
+            await self._tools.settle()
+        found = self._prompts().get(name)
+        if found is None:
+            raise JsonRpcError(f"There is no prompt {name[:100]!r}.", INVALID_PARAMS)
+        return found
+
+    def _resources(self) -> Mapping[str, Sequence[McpResource]]:
         return {} if self._tools.servers is None else self._tools.servers.offers.resources()
 
     def _prompts(self) -> dict[str, tuple[ServerConnection, RemotePrompt]]:
         offered = () if self._tools.servers is None else self._tools.servers.offers.prompts()
         return {shown_name(tool_name(link.name, prompt.name)): (link, prompt) for link, prompt in offered}
+
+
+def server_of(uri: str, offered: Mapping[str, Sequence[McpResource]]) -> str | None:
+    """The first server that lists an address, else the first with a template that the address may be made from."""
+    for server, resources in offered.items():
+        if any(each.uri == uri for each in resources):
+            return server
+    for server, resources in offered.items():
+        if any(each.is_template and may_be_made_from(each.uri, uri) for each in resources):
+            return server
+    return None
+
+
+def may_be_made_from(template: str, uri: str) -> bool:
+    """Whether the literal parts of a template stand in an address, in their order, the first and last at its ends."""
+    first, *rest = EXPRESSION.split(template)
+    if not rest or not first or not uri.startswith(first):
+        return False
+    *middle, last = rest
+    at, end = len(first), len(uri) - len(last)
+    for part in middle:
+        found = uri.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at <= end and uri.endswith(last)
 
 
 def _prompt_definition(name: str, prompt: RemotePrompt) -> dict[str, Any]:

@@ -8,17 +8,17 @@ What both eras have is answered in the same way; what only one has stands in a t
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from handrail.errors import HandrailError, JsonRpcError
 from handrail.gateway.changes import Change, asked_changes, is_followed, is_wanted
-from handrail.gateway.client import ClientLink, McpClient, use_client
+from handrail.gateway.client import ClientLink, McpClient
+from handrail.gateway.client_offers import ClientOffers, Method
 from handrail.gateway.governed import GovernedTools
 from handrail.gateway.links import RoundCaller, RoundLink, Rounds, SendMessage
 from handrail.gateway.offering import McpServer
-from handrail.gateway.offers import call_function
 from handrail.gateway.protocol import (
     CAPABILITIES,
     LEVELS,
@@ -30,10 +30,10 @@ from handrail.gateway.protocol import (
     agreed_version,
     check_meta,
 )
-from handrail.gateway.servers import ServersBehind
 from handrail.gateway.state import ClientState
 from handrail.mcp.dialect import MODERN
 from handrail.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, notification
+from handrail.processes.trace_context import adopt_trace
 from handrail.tools.context import Progress, RunContext
 
 log = logging.getLogger(__name__)
@@ -46,9 +46,6 @@ CAPABLE: Mapping[str, Any] = {
     "completions": {},
     "logging": {},
 }
-MAX_COMPLETIONS = 100
-
-Method: TypeAlias = "Callable[[ClientState, ClientRequest, ClientLink], Awaitable[dict[str, Any]]]"
 
 
 class McpService:
@@ -61,22 +58,17 @@ class McpService:
         self._rounds = Rounds()
         self._contexts: dict[str, RunContext] = {}
         """The contexts of clients without sessions: what one has read, it has read in all its requests."""
+        self._offers = offers = ClientOffers(server)
         self._both: dict[str, Method] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
-            "prompts/list": self._list_prompts,
-            "prompts/get": self._get_prompt,
-            "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
-            "resources/read": self._read_resource,
-            "completion/complete": self._complete,
+            **offers.methods,
         }
         self._legacy: dict[str, Method] = {
             **self._both,
             "ping": self._ping,
             "logging/setLevel": self._set_level,
-            "resources/subscribe": self._subscribe,
-            "resources/unsubscribe": self._unsubscribe,
+            **offers.legacy_methods,
         }
 
     # Clients
@@ -177,6 +169,7 @@ class McpService:
     async def _work(
         self, methods: Mapping[str, Method], state: ClientState, request: ClientRequest, link: ClientLink
     ) -> dict[str, Any]:
+        adopt_trace(request.meta.get("traceparent"))
         work = methods.get(request.method)
         if work is None:
             raise JsonRpcError(f"This server has no method {request.method[:100]!r}.", METHOD_NOT_FOUND)
@@ -194,6 +187,8 @@ class McpService:
         """Tell a client of changes until it ends the request."""
         wanted = request.params.get("notifications")
         honoured = asked_changes(wanted if isinstance(wanted, Mapping) else {})
+        if "resourceSubscriptions" in honoured:
+            honoured["resourceSubscriptions"] = await self._offers.follow(state, honoured["resourceSubscriptions"])
         meta = {SUBSCRIPTION: str(request.id)}
         acknowledged = {"notifications": honoured, "_meta": meta}
         send(notification("notifications/subscriptions/acknowledged", acknowledged))
@@ -207,6 +202,7 @@ class McpService:
             await asyncio.get_running_loop().create_future()
         finally:
             end()
+            state.tools.drop_followers(honoured.get("resourceSubscriptions", ()))
         return {}
 
     # What both eras have
@@ -216,8 +212,8 @@ class McpService:
         return {"tools": state.tools.definitions()}
 
     async def _call_tool(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        name, given = _text(request, "name"), _object(request, "arguments")
-        client = self._client(state, link)
+        name, given = request.text("name"), request.object("arguments")
+        client = state.client(link)
         token = request.meta.get("progressToken")
         progress = _Reporter(client, token).report if isinstance(token, int | str) else None
         result, after = await state.tools.answer_call(name, given, client, state.run, progress)
@@ -233,78 +229,17 @@ class McpService:
             )
         return result
 
-    async def _list_prompts(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        await state.tools.settle()
-        own = [prompt.definition() for prompt in self.server.prompts.values()]
-        return {"prompts": own + ServersBehind(state.tools).prompts()}
-
-    async def _get_prompt(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        name, given = _text(request, "name"), _object(request, "arguments")
-        if (prompt := self.server.prompts.get(name)) is not None:
-            use_client(self._client(state, link))
-            return {"description": prompt.description, "messages": await prompt.messages(given)}
-        return await ServersBehind(state.tools).prompt(name, {key: str(value) for key, value in given.items()})
-
-    async def _list_resources(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        await state.tools.settle()
-        own = [each.definition() for each in self.server.resources.values() if not each.variables]
-        return {"resources": own + ServersBehind(state.tools).resources()}
-
-    async def _list_templates(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        return {"resourceTemplates": [each.definition() for each in self.server.resources.values() if each.variables]}
-
-    async def _read_resource(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        uri, client = _text(request, "uri"), self._client(state, link)
-        use_client(client)
-        for each in self.server.resources.values():
-            if (values := each.match(uri)) is not None:
-                return {"contents": await each.read(uri, values)}
-        return {"contents": await ServersBehind(state.tools).read(uri, client, state.run)}
-
-    async def _complete(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        match request.params:
-            case {"ref": Mapping() as ref, "argument": {"name": str(name), "value": str(begun)}}:
-                use_client(self._client(state, link))
-                values = await self._completions(ref, name, begun)
-            case _:
-                raise JsonRpcError("ref and argument with name and value must be given.", INVALID_PARAMS)
-        shown = values[:MAX_COMPLETIONS]
-        return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
-
-    async def _completions(self, ref: Mapping[str, Any], name: str, begun: str) -> list[str]:
-        match ref:
-            case {"type": "ref/prompt", "name": str(prompt)} if prompt in self.server.prompts:
-                complete = self.server.prompts[prompt].complete.get(name)
-            case {"type": "ref/resource", "uri": str(uri)} if uri in self.server.resources:
-                complete = self.server.resources[uri].complete.get(name)
-            case _:
-                raise JsonRpcError("ref names no prompt and no resource template of this server.", INVALID_PARAMS)
-        if complete is None:
-            return []
-        return [str(value) for value in await call_function(lambda: complete(begun), {})]
-
     # What only the old era has
 
     async def _ping(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
         return {}
 
     async def _set_level(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        level = _text(request, "level")
+        level = request.text("level")
         if level not in LEVELS:
             raise JsonRpcError(f"level must be one of {', '.join(LEVELS)}.", INVALID_PARAMS)
         state.level = level
         return {}
-
-    async def _subscribe(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        state.followed.add(_text(request, "uri"))
-        return {}
-
-    async def _unsubscribe(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
-        state.followed.discard(_text(request, "uri"))
-        return {}
-
-    def _client(self, state: ClientState, link: ClientLink) -> McpClient:
-        return McpClient(link, state.name, state.level)
 
     async def aclose(self) -> None:
         """End what runs for all clients."""
@@ -330,19 +265,3 @@ class _Reporter:
             message = {"message": progress.message} if progress.message else {}
             params = {"progressToken": self._token, "progress": value, **total, **message}
             self._client.notify("notifications/progress", params)
-
-
-def _text(request: ClientRequest, name: str) -> str:
-    value = request.params.get(name)
-    if not isinstance(value, str):
-        raise JsonRpcError(f"{name!r} must be given, as a text.", INVALID_PARAMS)
-    return value
-
-
-def _object(request: ClientRequest, name: str) -> Mapping[str, Any]:
-    value = request.params.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise JsonRpcError(f"{name!r} must be an object.", INVALID_PARAMS)
-    return value

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from handrail.gateway.client import ClientLink, McpClient
 from handrail.gateway.governed import GovernedTools
 from handrail.mcp.dialect import MODERN
 from handrail.tools.context import RunContext
@@ -22,6 +23,10 @@ class ClientState:
     """The lowest level of log messages that it wants; empty = none."""
     followed: set[str] = field(default_factory=set)
     """The addresses of resources whose changes it wants to know."""
+
+    def client(self, link: ClientLink) -> McpClient:
+        """The client of one request, as tools, prompts and resources meet it."""
+        return McpClient(link, self.name, self.level)
 
     @property
     def is_modern(self) -> bool:

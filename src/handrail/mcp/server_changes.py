@@ -56,12 +56,15 @@ class ServerChanges:
             await asyncio.wait(tasks)
 
     async def subscribe(self, server: Server, uri: str) -> None:
-        """Tell changes of a resource from now on, if the server can and not too many are followed."""
-        if uri not in self._subscribed and len(self._subscribed) < MAX_SUBSCRIBED:
-            self._subscribed.append(uri)
-            self._resubscribe.set()
-            with suppress(McpError):
-                await server.subscribe(uri)
+        """Tell changes of a resource from now on, if the server can. Of too many, the first are followed no more."""
+        if uri in self._subscribed:
+            return
+        if len(self._subscribed) >= MAX_SUBSCRIBED:
+            await self.unsubscribe(server, self._subscribed[0])
+        self._subscribed.append(uri)
+        self._resubscribe.set()
+        with suppress(McpError):
+            await server.subscribe(uri)
 
     async def unsubscribe(self, server: Server | None, uri: str) -> None:
         """Tell no more changes of a resource."""

@@ -206,7 +206,8 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
         return f"{tool} takes no such brackets; names keep their case: {near}"
     if not tool.startswith(MCP) and not NAME.fullmatch(tool):  # servers may have odd names
         return f"{tool!r} is not the name of a tool"
-    if PARAMETER.match(spec) and behaviour is Behaviour.ALLOW:
+    found = PARAMETER.match(spec)
+    if found and behaviour is Behaviour.ALLOW and not found[2].startswith("//"):  # that is an address
         return "parameter:value works only in deny and ask rules"
     return ""
 

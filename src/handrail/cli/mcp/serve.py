@@ -56,6 +56,7 @@ def _check_flags(chosen: argparse.Namespace) -> None:
         "--tls-key": chosen.tls_key,
         "--no-token": chosen.no_token,
         "--clients": chosen.clients,
+        "--json": chosen.json,
     }
     if not chosen.http and (lost := [flag for flag, value in given.items() if value]):
         raise HandrailError(f"{lost[0]} is for --http. Without it, the one client is the program that started us.")
