@@ -23,6 +23,7 @@ from handrail.tools.output import Output
 
 MAX_PAGES = 100
 MAX_LISTED = 10_000
+MAX_LIST_CHARS = 32 * 1024 * 1024
 MAX_ROUNDS = 10
 """How often one call may ask for input before it is given up."""
 FIRST_PAUSE, LAST_PAUSE = 0.05, 0.25
@@ -124,6 +125,7 @@ class Server:
         _, method, field = LISTS.get(kind, (kind, f"{kind}/list", kind))
         found: list[Any] = []
         cursor: object = None
+        size = 0
         fresh_until = time.monotonic() + 1e9
         loop = asyncio.get_running_loop()
         due = loop.time() + self._limits.connect
@@ -134,6 +136,9 @@ class Server:
                 raise McpError(f"The list of {kind} took more than {self._limits.connect:g} s.")
             page = await self.peer.request(method, params, time_limit=left)
             listed = page.get(field)
+            size += len(repr(listed))
+            if size > MAX_LIST_CHARS:
+                raise McpError(f"The list of {kind} has more than {MAX_LIST_CHARS:,} characters.")
             parsed = map(PARSERS[kind], listed if isinstance(listed, list) else ())
             found += [each for each in parsed if each is not None]
             lasts = page.get("ttlMs")

@@ -26,6 +26,7 @@ from handrail.tools.tool import McpInfo, PromptView
 
 MAX_DESCRIPTION = 2048
 DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
+KNOWN_DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
 MAX_NAME = 64
 MAX_TITLE = 100
 MAX_NEWS = 1_000
@@ -55,8 +56,7 @@ class McpTool(RawTool):
     """One tool of one server."""
 
     def __init__(self, server: ToolCaller, remote: RemoteTool, result_chars: int = RESULT_CHARS) -> None:
-        schema = remote.schema if remote.schema.get("type") else {**remote.schema, "type": "object"}
-        super().__init__(tool_name(server.name, remote.name), schema)
+        super().__init__(tool_name(server.name, remote.name), usable_schema(remote.schema))
         self.mcp = McpInfo(server.name, remote.name)
         self.remote = remote
         self._server = server
@@ -116,6 +116,14 @@ class McpTool(RawTool):
             raise ToolError(str(error)) from error
 
 
+def usable_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The input schema with its type, and without a `$schema` that is none of JSON Schema: it is never fetched."""
+    usable = dict(schema) if schema.get("type") else {**schema, "type": "object"}
+    if not str(usable.get("$schema", KNOWN_DIALECTS[0])).startswith(KNOWN_DIALECTS):
+        del usable["$schema"]
+    return usable
+
+
 def progress_of(notification: Mapping[str, Any]) -> Progress:
     """The progress in a notification."""
     text, done, total = notification.get("message"), notification.get("progress"), notification.get("total")
@@ -168,6 +176,8 @@ def _tool(server: ToolCaller, remote: RemoteTool, result_chars: int) -> McpTool:
     tool = McpTool(server, remote, result_chars)
     if not is_schema(tool.schema_json):
         raise ToolDefinitionError(f"The input schema of {tool.name!r} is not a JSON Schema.")
+    if b'Ref"' in tool.schema_json or b'$ref"' in tool.schema_json:  # no call of it could be checked
+        tool.check_references()
     try:
         parameter_headers(remote.schema)
     except ValueError as error:

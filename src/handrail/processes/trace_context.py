@@ -4,7 +4,7 @@ import re
 from contextvars import ContextVar
 
 TRACEPARENT = "TRACEPARENT"
-PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+PARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 
 trace_parent: ContextVar[str] = ContextVar("trace_parent", default="")
 """Of the call or run that this task works for; empty unless telemetry is configured, or a client names a trace."""
@@ -12,7 +12,7 @@ trace_parent: ContextVar[str] = ContextVar("trace_parent", default="")
 
 def adopt_trace(text: object) -> None:
     """Let this task work for the trace that a client names; what is not a trace parent is left out."""
-    if isinstance(text, str) and PARENT.fullmatch(text):
+    if isinstance(text, str) and re.fullmatch(PARENT, text):
         trace_parent.set(text)
 
 

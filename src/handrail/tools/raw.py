@@ -69,10 +69,14 @@ class RawTool(Tool[Json], ABC):
     def _branches(self) -> bool:
         return branches(self._original)
 
-    @cached_property
-    def _validator(self) -> jsonschema_rs.Validator:
+    def check_references(self) -> None:
+        """Raise ToolDefinitionError if the schema refers to what is not in it, or unfolds without end."""
         if reason := trouble(self._original, MAX_UNFOLDED):
             raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}. Correct it.")
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        self.check_references()
         try:
             return jsonschema_rs.validator_for(
                 self._original,
