@@ -13,11 +13,14 @@ from typing import Any
 import anyio
 import pytest
 
+from handrail import tool
 from handrail.cli.main import run
+from handrail.gateway import McpServer, current_client
 from handrail.gateway.client_rules import read_clients
 from handrail.serve.guard import token_digest
 from mcp import Client, StdioServerParameters, types
-from tests.gateway.clients import TOKENS, answering, sdk_client, text_of
+from tests.forked import unmeasured
+from tests.gateway.clients import TOKENS, answering, sdk_client, text_of, url_of
 
 HANDRAIL = [sys.executable, "-m", "handrail", "mcp", "serve"]
 MODULE = '''
@@ -149,6 +152,26 @@ async def test_over_http_a_new_token_is_needed_unless_clients_have_their_own(tmp
                 assert text_of(await client.call_tool("shout", {"text": "hey"})) == "HEY"
             async with sdk_client(told["url"], "auto", TOKENS["ben"]) as client:
                 assert (await client.list_tools()).tools == []
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_not_configured_is_listed_and_called_by_its_address(tmp_path: Path) -> None:
+    @tool
+    async def book() -> str:
+        """Books seats."""
+        said = await current_client().elicit("How many?", {"seats": {"type": "integer", "default": 3}}, key="seats")
+        return f"{said.action} {(said.content or {}).get('seats', '')}".strip()
+
+    async def handrail(*words: str) -> str:
+        env = {**unmeasured(), "HOME": str(tmp_path), "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+        done = await anyio.run_process([sys.executable, "-m", "handrail", "mcp", *words], env=env, cwd=tmp_path)
+        return done.stdout.decode().strip()
+
+    with anyio.fail_after(90):
+        async with url_of(McpServer(tools=[book], allow=["book"], cwd=tmp_path)) as url:
+            assert await handrail("list", url) == "book  Books seats."
+            for way, answer in (("accept-defaults", "accept 3"), ("decline", "decline"), ("cancel", "cancel")):
+                assert await handrail("call", url, "book", "{}", "--elicitation", way) == answer
 
 
 @pytest.mark.parametrize(

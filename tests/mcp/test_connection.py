@@ -20,6 +20,7 @@ from handrail.mcp.connection import ConnectionEvents, ServerConnection
 from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_once
 from handrail.mcp.tools import McpTool
 from tests.forked import unmeasured
+from tests.mcp import program as talkative
 
 pytestmark = pytest.mark.anyio
 
@@ -138,9 +139,13 @@ class Handler(BaseHTTPRequestHandler):
         type(self).answer(self, message)
 
     def do_GET(self) -> None:
+        self.resume(self.headers.get("last-event-id", ""))
+
+    def do_DELETE(self) -> None:
         self.reply(405, b"")
 
-    do_DELETE = do_GET
+    def resume(self, last_id: str) -> None:
+        self.reply(405, b"")
 
     def reply(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         self.send_response(status)
@@ -327,6 +332,33 @@ async def test_a_server_that_answers_wrongly_is_an_error_and_no_secret_leaves(an
             pass
 
 
+async def test_an_answer_that_breaks_off_is_resumed_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def break_off(handler: Handler, message: dict[str, Any]) -> None:
+        if message["method"] == "tools/call":
+            calls.append(message)
+            handler.reply(200, b"id: e-7\nretry: 1\ndata:\n\n", "text/event-stream")
+        else:
+            sessions(handler, message)
+
+    def resume(handler: Handler, last_id: str) -> None:
+        if last_id != "e-7":
+            handler.reply(405, b"")
+            return
+        result = {"content": [{"type": "text", "text": "resumed"}]}
+        answer = {"jsonrpc": "2.0", "id": calls[-1]["id"], "result": result}
+        handler.reply(200, f"id: e-8\ndata: {json.dumps(answer)}\n\n".encode(), "text/event-stream")
+
+    sessions = legacy_with_sessions()
+    monkeypatch.setattr(Handler, "resume", resume)
+    with serving(break_off) as (url, _), anyio.fail_after(30):
+        async with open_once(http(url)) as server:
+            output = await server.call("t", {}, "1", lambda _news: None)
+    assert "resumed" in str(output.blocks)
+    assert len(calls) == 1
+
+
 async def test_a_redirect_within_the_server_is_followed_with_the_headers_of_the_entry() -> None:
     with serving(slash) as (url, seen), anyio.fail_after(30):
         async with open_once(http(url, headers={"X-Team": "red", "Host": "elsewhere"})) as server:
@@ -347,6 +379,32 @@ async def test_a_helper_brings_headers_and_its_failure_is_named(tmp_path: Path) 
             async with open_once(http(url, headers_helper="echo no token today >&2; exit 4", cwd="/"), parts):
                 pass
     assert {each["x-token"] for each in seen} == {"s-"}
+
+
+async def test_prompts_and_resources_that_change_are_listed_anew() -> None:
+    grow = (
+        'answers["prompts/list"] = {"prompts": [{"name": "p"}]}; '
+        'answers["resources/list"] = {"resources": [{"uri": "a://b"}]}; '
+        'answers["resources/templates/list"] = {"resourceTemplates": [{"uriTemplate": "a://{c}"}]}; '
+        'say({"method": "notifications/prompts/list_changed"}); say({"method": "notifications/resources/list_changed"})'
+    )
+    changed = asyncio.Event()
+    connection = ServerConnection(
+        "s", lambda: talkative.program(f"{grow}; {talkative.OK}"), events=ConnectionEvents(on_change=changed.set)
+    )
+    with anyio.fail_after(30):
+        connection.start()
+        await connection.wait_until_settled()
+        server = connection.server
+        assert server is not None
+        assert (server.prompts, server.resources) == ((), ())
+        await call(connection)
+        while not server.prompts or not server.resources:
+            changed.clear()
+            await changed.wait()
+        await connection.aclose()
+    assert [each.name for each in server.prompts] == ["p"]
+    assert [(each.uri, each.is_template) for each in server.resources] == [("a://b", False), ("a://{c}", True)]
 
 
 async def test_changes_are_told_however_many_resources_are_followed_and_no_more_once_one_is_not() -> None:

@@ -1,30 +1,28 @@
 """Servers that mean harm: what they list, say and send is bounded, checked and shown harmless."""
 
 import asyncio
-import json
-import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from handrail.conversation.blocks import Text
 from handrail.errors import McpError
-from handrail.mcp.config import ServerConfig
 from handrail.mcp.connection import ServerConnection
 from handrail.mcp.handshake import greet
+from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.messages import CONTROLS, Message
-from handrail.mcp.open_peer import open_once
+from handrail.mcp.open_peer import ServerParts, open_once
 from handrail.mcp.peer import ExchangeWire, Peer
 from handrail.mcp.server import Server, TimeLimits
 from handrail.mcp.tools import tools_of
 from handrail.tools.tool import PLAIN_VIEW
-from tests.forked import unmeasured
+from tests.mcp.program import GREETING, OK, program, tool
 
 pytestmark = pytest.mark.anyio
 
-OBJECT = {"type": "object"}
-GREETING = {"capabilities": {"tools": {}, "prompts": {}, "resources": {}}, "serverInfo": {"name": "x"}}
 
 Pages = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -44,10 +42,6 @@ async def listed(pages: Pages, *, connect: float = 30.0, pause: float = 0.0) -> 
     server = Server(peer, await greet(peer, {}, time_limit=30.0, known="legacy"), TimeLimits(connect))
     await server.load()
     return server
-
-
-def tool(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "inputSchema": OBJECT, **more}
 
 
 async def test_of_a_huge_list_only_so_many_entries_are_taken() -> None:
@@ -103,28 +97,6 @@ async def test_control_characters_reach_neither_the_model_nor_the_terminal() -> 
     assert "normal" in only.prompt(PLAIN_VIEW)
 
 
-def program(then: str) -> ServerConfig:
-    """A program that greets and lists a tool, and does something of its own when that is called."""
-    answers = {"initialize": {"protocolVersion": "2025-06-18", **GREETING}, "tools/list": {"tools": [tool("t")]}}
-    text = f"""
-import json, sys
-answers = json.loads({json.dumps(json.dumps(answers))})
-def say(message): print(json.dumps(message), flush=True)
-for line in sys.stdin:
-    message = json.loads(line)
-    if message.get("method") == "server/discover":
-        say({{"id": message["id"], "error": {{"code": -32601, "message": "no"}}}})
-    elif message.get("method") == "tools/call":
-        {then}
-    elif "id" in message and "method" in message:
-        say({{"jsonrpc": "2.0", "id": message["id"], "result": answers.get(message["method"], {{}})}})
-"""
-    return ServerConfig("s", "stdio", command=sys.executable, args=("-c", text), env=unmeasured(), cwd="/")
-
-
-OK = 'say({"id": message["id"], "result": {"content": [{"type": "text", "text": "ok"}]}})'
-
-
 @pytest.mark.parametrize(
     "before",
     [
@@ -147,6 +119,47 @@ async def test_what_a_server_sends_unasked_disturbs_no_call(before: str) -> None
         output = await connection.call("t", {}, "1", lambda _news: None)
         await connection.aclose()
     assert "ok" in str(output.blocks)
+
+
+ASK = """say({"id": "q", "method": METHOD, "params": PARAMS}); reply = json.loads(sys.stdin.readline()); \\
+        say({"id": message["id"], "result": {"content": [{"type": "text", "text": json.dumps(reply)}]}})"""
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "expected"),
+    [
+        pytest.param("roots/list", {}, '"uri": "file:///work/a%20b"', id="the working folders"),
+        pytest.param("sampling/createMessage", {}, '"code": -32601', id="no model"),
+        pytest.param(
+            "elicitation/create",
+            {"mode": "url", "message": "Sign in", "url": "https://a.test/x", "elicitationId": "e"},
+            '"result": {"action": "accept"}',
+            id="an address to visit",
+        ),
+        pytest.param(
+            "elicitation/create", {"mode": "url", "message": "m", "url": "javascript:x"}, '"error"', id="not a script"
+        ),
+        pytest.param("tasks/get", {}, '"code": -32601', id="what is not offered"),
+    ],
+)
+async def test_a_server_may_ask_for_folders_and_the_person_and_for_nothing_else(
+    method: str, params: dict[str, Any], expected: str
+) -> None:
+    visited: list[str] = []
+
+    async def elicit(question: Elicitation) -> ElicitationAnswer:
+        visited.append(question.url)
+        return ElicitationAnswer("accept")
+
+    parts = ServerParts(host=ClientHost(lambda: (Path("/work/a b"),), elicit))
+    asking = ASK.replace("METHOD", repr(method)).replace("PARAMS", repr(params))
+    with anyio.fail_after(60):
+        async with open_once(program(asking), parts) as server:
+            output = await server.call("t", {}, "1", lambda _news: None)
+    (answer,) = output.blocks
+    assert isinstance(answer, Text)
+    assert expected in answer.text
+    assert visited == (["https://a.test/x"] if "accept" in expected else [])
 
 
 async def test_a_giant_result_ends_the_connection_with_a_clear_error() -> None:

@@ -112,6 +112,8 @@ async def test_a_server_that_comes_and_goes_ten_times_leaves_requests_as_they_ar
                 while link.status == "connected":
                     await anyio.sleep(0)
             statuses.append(link.status)
+            (told,) = session.servers.status()
+            assert (told["status"], told["error"]) == ("failed", "it is lost: it is gone.")
             await prompt(session)
             await session.servers.reconnect("my db")
     finally:

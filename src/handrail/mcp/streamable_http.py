@@ -29,6 +29,8 @@ MAX_BODY = 32 * 1024 * 1024
 MAX_POSTS = 32
 """The most messages at a time that are sent without waiting; more are dropped."""
 RETRY_SECONDS, MAX_RETRY_SECONDS, MAX_RESUMPTIONS = 1.0, 60.0, 5
+LASTING_SECONDS = 10.0
+"""A stream that lasted so long was no failure."""
 CLOSE_SECONDS, STREAM_SECONDS = 0.5, 0.5
 ACCEPT = "application/json, text/event-stream"
 SESSION = "mcp-session-id"
@@ -168,7 +170,9 @@ class HttpWire:
     async def _listen(self, opened: asyncio.Event) -> None:
         """The stream of what the server says by itself; servers need not have one."""
         reader = EventReader()
-        for _ in range(MAX_RESUMPTIONS):
+        failures, loop = 0, asyncio.get_running_loop()
+        while failures < MAX_RESUMPTIONS:
+            began = loop.time()
             try:
                 response, reader = await self._open_events(reader)
                 opened.set()
@@ -179,6 +183,8 @@ class HttpWire:
                 pass  # another try
             finally:
                 opened.set()
+            # proxies end quiet streams after a while, which is no failure
+            failures = 0 if loop.time() - began > LASTING_SECONDS else failures + 1
             await asyncio.sleep(retry_seconds(reader))
 
     def _take_event(self, message: object) -> bool:
