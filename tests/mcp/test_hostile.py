@@ -128,7 +128,7 @@ ASK = """say({"id": "q", "method": METHOD, "params": PARAMS}); reply = json.load
 @pytest.mark.parametrize(
     ("method", "params", "expected"),
     [
-        pytest.param("roots/list", {}, '"uri": "file:///work/a%20b"', id="the working folders"),
+        pytest.param("roots/list", {}, '"uri": "file:///place/a%20b"', id="the working folders"),
         pytest.param("sampling/createMessage", {}, '"code": -32601', id="no model"),
         pytest.param(
             "elicitation/create",
@@ -151,7 +151,7 @@ async def test_a_server_may_ask_for_folders_and_the_person_and_for_nothing_else(
         visited.append(question.url)
         return ElicitationAnswer("accept")
 
-    parts = ServerParts(host=ClientHost(lambda: (Path("/work/a b"),), elicit))
+    parts = ServerParts(host=ClientHost(lambda: (Path("/place/a b"),), elicit))
     asking = ASK.replace("METHOD", repr(method)).replace("PARAMS", repr(params))
     with anyio.fail_after(60):
         async with open_once(program(asking), parts) as server:
