@@ -21,7 +21,10 @@ OF_THE_ISSUE = (
     ".config/mise/config.toml", "lefthook.yml", "lefthook-local.yml", ".hg/hgrc", ".pnpmfile.cjs", ".bazelrc",
     ".github/workflows/ci.yml", ".github/actions/a/action.yml", ".exrc", ".nvim.lua", ".dir-locals.el",
     ".venv/bin/gzip", "venv/bin/python", "node_modules/.bin/eslint", ".windsurf/hooks.json", ".clinerules/hooks/a",
-    "lib/site-packages/x.pth", ".yarnrc.local",
+    "lib/site-packages/x.pth", ".yarnrc.local", ".crushrc", "crushrc", ".kilo/kilo.json", "kilo.jsonc",
+    ".agent/mcp_config.json", "mise/config.toml", "_agents/hooks.json", ".config/lefthook.yml", "lefthook.jsonc",
+    "simple-git-hooks.json", ".jj/repo/config-id",
+    ".jj/workspace-config.toml", "devenv.yaml", ".gvimrc",
 )  # fmt: skip
 
 
@@ -68,6 +71,7 @@ def test_each_row_names_its_source_and_no_name_stands_twice() -> None:
 
     assert all(row.source.startswith(("https://", "docs/")) and row.names for row in TABLE)
     assert len(names) == len(set(names))
+    assert all(set(row.unseen) <= set(row.names) for row in TABLE)
     assert {".cursor", ".git"} - set(protected_names().project) == {".git"}
     assert not {".venv/bin", "node_modules/.bin"} & {*protected_names().project, *protected_names().if_there}
     assert ".hg/hgrc" in protected_names().project
