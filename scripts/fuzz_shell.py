@@ -17,6 +17,8 @@ with atheris.instrument_imports(include=["handrail.shell"]):
     from handrail.shell import Analysis, CommandVerdict, tables
     from handrail.shell.analysis import analysis_of
     from handrail.shell.possible_commands import possible_commands
+    from handrail.shell.unknown_names import has_unknown_name, runs_unknown_name
+    from handrail.shell.wrapped_commands import wrapped_commands
 
 from tests.shell import box
 from tests.shell.generator import Generator
@@ -77,6 +79,9 @@ def fuzz(data: bytes) -> None:
     started = time.thread_time()
     analysis = analysis_of(text)
     guesses = possible_commands(text)
+    wrapped_commands(analysis.segments)
+    has_unknown_name(text)
+    any(map(runs_unknown_name, analysis.segments))
     took = time.thread_time() - started
     broken = [reason.text for reason in analysis.problems if "internal error" in reason.text]
     if broken:

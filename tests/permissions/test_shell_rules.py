@@ -364,3 +364,20 @@ def test_a_deny_rule_finds_a_program_in_any_case(tmp_path: Path) -> None:
     world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Bash(rm *)"]})
 
     assert world.bash("RM x") == world.bash("/bin/Rm x") == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("./check --all", "allow"), ("cd . && ./check --all", "allow"), ("timeout 5 ./check --all", "allow"),
+        ("cd src && ./check --all", "ask"), ("cd src; cd ..; ./check --all", "ask"), ("cd $d && ./check --all", "ask"),
+        ("env -C src ./check --all", "ask"), ("(cd src && ./check --all)", "ask"), ("pushd src; ./check --all", "ask"),
+        ("cd src && bin/check", "ask"), ("cd src && npm test", "allow"), ("cd src && /opt/check", "allow"),
+    ],
+)  # fmt: skip
+def test_an_allow_rule_for_a_relative_program_means_the_file_of_its_folder(
+    command: str, expected: str, tmp_path: Path
+) -> None:
+    allowed = ["Bash(./check *)", "Bash(bin/check)", "Bash(npm test)", "Bash(/opt/check)", "Bash(pushd *)"]
+
+    assert World(tmp_path, rules={"allow": allowed}).bash(command) == expected

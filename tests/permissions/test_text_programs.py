@@ -62,7 +62,21 @@ RUNS = [
     'a=(rm x); "${a[@]}"', '/bin/r? x', "r''m x", 'hash -p /bin/rm q; q x', 'cp /bin/rm z; ./z x', 'alias q=rm',
     'exec rm x', 'coproc rm x', 'git bisect run rm x', 'watch rm x', 'entr rm x', 'find . -exec rm {} +',
     "GIT_SSH='rm x' git fetch", "LESSOPEN='|rm x' less f", "MANPAGER='rm x' man ls", "tar --to-command='rm x' -xf a",
-    'ENV=f sh -i', 'PYTHONSTARTUP=f python3',
+    'ENV=f sh -i', 'PYTHONSTARTUP=f python3', "echo 'rm x' | sed 1e", 'awk "$(echo x)"', 'sed -n "$x" f',
+    'python3 -c \'import asyncio; asyncio.run(asyncio.create_subprocess_exec("r"+"m","x"))\'',
+    'python3 -c \'import webbrowser; webbrowser.get("r"+"m %s").open("x")\'',
+    "GIT_CONFIG_PARAMETERS=\"'alias.x=!rm x'\" git x",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!rm x' git x",
+    'vim -es -c \'exe "!r"."m x"\' -c q',
+    "env BASH_FUNC_ls%%='() { rm x; }' bash -c ls", "env 'BASH_FUNC_ls%%=() { $(echo rm) x; }' bash -c ls",
+    'ln -s "$(command -v rm)" z; ./z x', 'cp /usr/bin/r? z && ./z x', 'cat /usr/bin/rm > z; chmod +x z; ./z x',
+    'command -p $(echo rm) x', '/lib64/ld-linux-x86-64.so.2 /usr/bin/r? x', "run-parts --regex '^rm$' /usr/bin -a x",
+    'ssh-agent $(echo rm) x', "ssh-agent sh -c '$(echo rm) x'", "compgen -C '$(echo rm) x;:' z",
+    'x=$(cat <<< \'a[$(rm x)]=1\'); declare "$x"', 'x=$(echo \'a[$($(echo rm) x)]=1\'); declare "$x"',
+    r'declare a[\$\(rm\ x\)]=1', "declare a['$(rm x)']=1", "d='$'; declare \"a[$d(rm x)]=1\"", 'cmake -E env rm x',
+    'cmake -E env $(echo rm) x', "ninja -f <(printf 'rule x\\n command = rm x\\nbuild y: x\\n')",
+    "tar -cf /dev/null --checkpoint-action=exec=\"'rm' x\" .", 'read -r i <<< \'a[$(rm x)]=1\'; declare "$i"',
+    "exec -a ls $(echo rm) x", "nice -n $N make", "x='a[$(rm x)]'; f() { echo $((x)); }; f",
 ]  # fmt: skip
 # None of them runs rm.
 OTHERS = [
@@ -72,8 +86,46 @@ OTHERS = [
     "python3 <<< 'print(1)'", "export A=1", "git commit -m 'remove the rm call'", "foo < f",
     "cat f | foo",
     "psql -c 'select 1'", "perl -ne 'print' f", "ruby -v", "unset A",
-    "declare -i n=1",
+    "declare -i n=1", "PS4='+ ${BASH_SOURCE}:${LINENO}: ' bash -x b.sh", "uv run pytest \"$f\"", "docker exec $c ls",
+    "docker run --rm -v \"$PWD:/app\" -w /app node:20 npm test", "npx eslint $(git diff --name-only)",
+    "tar czf \"$n.tgz\" d",
+    "kubectl exec -it $POD -- ls", "git commit -m 'Use `x` and $(y)'", "make -C \"$dir\" all", "git clone \"$url\" d",
+    "psql -c \"select count(*) from t where a = $1\"", "ssh h 'for i in *.log; do gzip $i; done'",
+    "x='it is `a`'; git commit -m \"$x\"", "find . -name '*.py' | xargs grep foo", "EDITOR='code --wait' git commit",
+    "sudo -u \"$USER\" ls", "nice -n \"$N\" make", "sed -n \"${a},${b}p\" f", "awk \"{print \\$$n}\" f",
+    "cp $src dst", "cp /usr/bin/ls z", "ln -s \"$PWD/a\" b", "echo a > /usr/local/bin/b",
+    "cmake -S . -B build", "ninja -C b",
+    "git rebase --exec 'make test' main", "tmux new -d -s x 'npm start'", "npm run build -- --base=$B",
+    "rsync -avz -e 'ssh -p 22' a h:b", "git push -u origin \"$(git branch --show-current)\"",
 ]  # fmt: skip
+# Names that are not known before they run, and texts and words of programs in which such a command runs.
+UNKNOWN_NAMES = ("$(echo rm) x", "`echo rm` x", "$z x", "/bin/r? x", "r{m,} x", "cat f | sh", "eval $z", "sudo $z x")
+IN_TEXTS = """
+sqlite3 db '.shell @'; sqlite3 db <<< '.shell @'; psql -c '\\! @'; psql <<< '\\! @'; mysql -e '\\! @'; gdb -ex 'shell @'
+gdb <<< 'shell @'; vim -c '!@'; vim -es <<< '!@'; ex f <<< '!@'; ed f <<< '!@'; ssh h '@'; ssh h <<< '@'; lftp -c '!@'
+git rebase -x '@' HEAD; git bisect run sh -c '@'; git submodule foreach '@'; git config core.pager '@'; lftp <<< '!@'
+GIT_SSH_COMMAND='@' git fetch; LESSOPEN='|@' less f; PAGER='@' man ls; rsync -e '@' a b:c; zip -TT '@' a b
+docker exec c sh -c '@'; npx -c '@'; uv run sh -c '@'; tmux new '@'; screen -dm sh -c '@'; parallel '@' ::: a
+parallel <<< '@'; hyperfine '@'; concurrently '@'; nix-shell --run '@'; expect -c 'spawn @'; expect <<< 'spawn @'
+m4 <<< 'syscmd(@)'; sudo -s <<< '@'; su <<< '@'; su -c '@'; complete -C '@' x; bind -x '"a": @'; fzf --preview '@'
+kubectl exec p -- sh -c '@'; socat - EXEC:'@'; nc -e '@' h 1; ansible all -a '@'; vagrant ssh -c '@'; sg g -c '@'
+gcloud compute ssh h --command='@'; ssh -o ProxyCommand='@' h; ssh -oProxyCommand='@' h; scp -S '@' a b:; man -P '@' ls
+sftp -S '@' h; less '+!@' f; npm exec -c '@'; npm config set script-shell '@'; cargo watch -s '@'; nodemon --exec '@'
+watchexec '@'; git difftool -x '@'; git -c core.sshCommand='@' fetch; git clone --upload-pack='@' a b; pssh -H h '@'
+git clone 'ext::@'; git grep -O'@' x; git filter-branch --tree-filter '@'; git config alias.z '!@'; autossh h '@'
+sshpass -p x ssh h '@'; script -c '@' f; flock f -c '@'; crontab <<< '* * * * * @'; batch <<< '@'; wait -p 'a[$(@)]' -n
+getopts a 'a[$(@)]'; emacs --batch --eval '(shell-command "@")'; perl -e 'system("@")'; ruby -e 'system("@")'
+"""
+AS_COMMANDS = """
+docker exec c @; docker run --rm -it img @; docker run --gpus all img @; kubectl exec p -- @; npx @; uv run @
+tmux new @; uv run --with a @; machinectl shell h @; ip netns exec n @; direnv exec . @; mise exec -- @; op run -- @
+mosh h -- @; bwrap --ro-bind / / @; dotenv @; poetry run @; bundle exec @; npm exec -- @; conda run -n e @
+aws-vault exec p -- @
+"""
+
+
+def frames(text: str) -> list[str]:
+    return [frame.strip() for row in text.strip().splitlines() for frame in row.split("; ")]
 
 
 def ruled(folder: Path, kind: str = "deny", mode: str = "bypassPermissions") -> World:
@@ -100,6 +152,17 @@ def test_rules_and_hooks_see_the_command_in_a_text(command: str, tmp_path: Path)
 def test_texts_without_the_command_pass(command: str, tmp_path: Path) -> None:
     assert ruled(tmp_path).bash(command) == "allow"
     assert not hook_runs(command, tmp_path)
+
+
+@pytest.mark.proves("X18")
+@pytest.mark.parametrize("frame", [*frames(IN_TEXTS), *frames(AS_COMMANDS)])
+def test_a_name_that_is_not_known_in_a_text_that_runs_may_be_any_command(frame: str, tmp_path: Path) -> None:
+    world = ruled(tmp_path)
+    for called in UNKNOWN_NAMES:
+        line = frame.replace("@", called)
+
+        assert world.bash(line) in ("deny", "ask"), line
+        assert hook_runs(line, tmp_path), line
 
 
 FEEDS = (
@@ -138,6 +201,12 @@ def test_no_text_leaves_a_marker_through_a_call(
         'python3 <<< \'import subprocess; subprocess.run(["touch", "ran"])\'',
         "make -f - <<< 'a: ; touch ran'",
         "PS4='$(touch ran)'; set -x; echo a",
+        "declare 'a[$($(echo touch) ran)]=1'",
+        "PS4='$(/bin/touc? ran)'; set -x; echo a",
+        "make -f - <<< 'a: ; `echo touch` ran'",
+        "awk -f - <<< 'BEGIN{system(\"$(echo touch) ran\")}'",
+        "read -r i <<< 'a[$(touch ran)]=1'; declare \"$i\"",
+        "tar -cf /dev/null --checkpoint=1 --checkpoint-action=exec=\"'touch' ran\" .",
         "declare 'a[$(touch ran)]=1'",
         "ln -s /bin/touch z; ./z ran",
         "env -vS 'touch ran'",
@@ -151,27 +220,44 @@ def test_no_text_leaves_a_marker_through_a_call(
             assert not (tmp_path / "ran").exists()
 
 
-# What a shell runs is decided by a real one, in which `zap` leaves a marker. Names that only running the line tells are
-# known where the shell of the line makes them, not in the texts of other programs (docs/limits.md).
+# What a shell runs is decided by a real one, in which `zap` leaves a marker.
 SPELLED = ("zap x", "'zap' x", "z''ap x", "\\zap x", "echo zap", "true")
-MADE = ("$(echo zap) x", "`echo zap` x", "$z x", "bin/z?p x")
+MADE = (
+    "$(echo zap) x", "`echo zap` x", "$z x", "bin/z?p x", "bin/z[a]p x", "bin/{{z,}}ap x", "zap$(true) x",
+    "z${{y}}ap x", "echo zap | sh", "echo zap | xargs env", "eval $z", "nice $z x", "A=1 $z x",
+)  # fmt: skip
 OF_THE_SHELL = (
     "{}", "z=zap; {}", "bash -c {q}", "bash <<< {q}", "echo {q} | sh", "eval {q}", "env -S {q}", "trap {q} EXIT",
     "cat <<< {q}", "echo {q}", "f() {{ {}; }}; f", "xargs -I_ sh -c _ <<< {q}", "source /dev/stdin <<< {q}",
-    "printf '%s' {q} | bash -s", "find . -name a.txt -exec {} ;",
+    "printf '%s' {q} | bash -s", "find . -name a.txt -exec {} \\;",
 )  # fmt: skip
 OF_OTHERS = (
-    "declare 'a[$({})]=1'", "make -f - <<< $'a:\\n\\t'{q}", "perl -e 'system @ARGV' {}", "PS4='$({})'; set -x; true",
-    "awk -f - <<< 'BEGIN{{system(\"{}\")}}'",
+    "declare 'a[$({})]=1'", "make -f - <<< $'a:\\n\\t'{q}", "make -f /dev/null --eval=$'a:\\n\\t'{q} a",
+    "perl -e 'system @ARGV' {}", "PS4='$({})'; set -x; true", "env PS4='$({})' bash -xc true",
+    "sed -f - a.txt <<< '1e {}'",
+    "awk -f - <<< 'BEGIN{{system(\"{}\")}}'", "awk 'BEGIN{{\"{}\" | getline}}'", "sed '1e {}' a.txt",
+    "git -c alias.q='!{}' q", "git -c core.fsmonitor={q} status", "declare -i 'b=a[$({})]'", "readonly 'a[$({})]=1'",
+    "printf -v 'a[$({})]' 1", "read 'a[$({})]' <<< 1", "unset a; a=1; unset 'a[$({})]'",
+    "while read -r i; do declare \"$i\"; done <<< 'a[$({})]=1'",
+    "echo 'a[$({})]=1' | {{ read -r i; declare \"$i\"; }}", "y=('a[$({})]=1'); declare \"${{y[0]}}\"",
+    "printf -v y %s 'a[$({})]=1'; declare \"$y\"",
+    "let 'a[$({})]=1'", "test -v 'a[$({})]'",
+    "[ -v 'a[$({})]' ]", "[[ -v 'a[$({})]' ]]", "[[ 'a[$({})]' -eq 1 ]]", "y='a[$({})]'; echo $((y))",
+    "y='a[$({})]'; declare -i b=y", "y='$({})'; echo \"${{y@P}}\"", "declare -n r='a[$({})]'; echo $r",
+    "f() {{ declare \"$1\"; }}; f 'a[$({})]=1'", "for i in 'a[$({})]=1'; do declare \"$i\"; done",
+    "set -- 'a[$({})]=1'; declare \"$1\"", "read -r i <<< 'a[$({})]=1'; declare \"$i\"",
+    "mapfile -C {q} -c 1 a < a.txt", "env -S 'sh -c \"{}\"'", "find a.txt -exec sh -c {q} \\;", "timeout 9 sh -c {q}",
+    "tar -cf t.tar a.txt; tar --to-command={q} -xf t.tar",
+    "tar -cf /dev/null --checkpoint=1 --checkpoint-action=exec={q} bin",
 )  # fmt: skip
-PAIRS = [(called, frame) for frame in (*OF_THE_SHELL, *OF_OTHERS) for called in SPELLED]
-PAIRS += [(called, frame) for frame in OF_THE_SHELL for called in MADE]
+CALLED = (*SPELLED, *(text.format() for text in MADE))
+PAIRS = [(called, frame) for frame in (*OF_THE_SHELL, *OF_OTHERS) for called in CALLED]
 
 
 @pytest.mark.proves("X18")
-@given(st.sampled_from(PAIRS))
+@given(st.sampled_from(PAIRS), st.sampled_from(("", "z=zap; ", "export z=zap; ")))
 def test_no_line_that_runs_the_command_in_a_real_shell_passes_a_rule_or_a_hook(
-    tmp_path_factory: pytest.TempPathFactory, pair: tuple[str, str]
+    tmp_path_factory: pytest.TempPathFactory, pair: tuple[str, str], before: str
 ) -> None:
     called, frame = pair
     folder = tmp_path_factory.getbasetemp() / "texts"
@@ -181,8 +267,8 @@ def test_no_line_that_runs_the_command_in_a_real_shell_passes_a_rule_or_a_hook(
         (project / "bin").mkdir()
         (project / "bin" / "zap").write_text("#!/bin/sh\ntouch ran\n")
         (project / "bin" / "zap").chmod(0o755)
-        (project / "a.txt").touch()
-    line = frame.format(called, q=shlex.quote(called))
+        (project / "a.txt").write_text("a\n")
+    line = before + frame.format(called, q=shlex.quote(called))
     env = {"PATH": f"{project}/bin:/usr/bin:/bin"}
     subprocess.run(["bash", "-c", line], cwd=project, env=env, input=b"", capture_output=True, check=False, timeout=60)
 

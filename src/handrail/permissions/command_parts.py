@@ -50,7 +50,7 @@ class CommandPart(NamedTuple):
     why: str = ""
     """Why it is not read-only."""
     plain: bool = True
-    """Whether every word is known well enough for an allow rule."""
+    """Whether the program and every word are known well enough for an allow rule."""
     transparent: bool = False
     exact_only: bool = False
     accepted: bool = False
@@ -99,7 +99,11 @@ def part(segment: Segment, until: int) -> CommandPart:
         shown=" ".join(words) or segment.node,
         read_only=read_only,
         why="; ".join(dict.fromkeys(reason.text for reason in segment.reasons)),
-        plain=known and all(map(known_word, segment.argv)) and "subshell" not in segment.path and not sets_variable,
+        plain=known
+        and all(map(known_word, segment.argv))
+        and "subshell" not in segment.path
+        and not sets_variable
+        and not is_elsewhere(segment),
         transparent=passes_on and not sets_variable and any(effect.child for effect in segment.effects),
         exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
         accepted=segment.only_edits and only_edits(segment),
@@ -118,6 +122,12 @@ def render(word: Word) -> str:
 
 def known_word(word: Word) -> bool:
     return all(piece.kind in KNOWN or piece.values is not None for piece in word.pieces)
+
+
+def is_elsewhere(segment: Segment) -> bool:
+    """Whether its program is named from another folder than that of the line: `cd x && ./y` is not `./y`."""
+    name = segment.argv[0].literal or ""
+    return "/" in name and not name.startswith("/") and segment.cwds != (".",)
 
 
 def in_background(analysis: Analysis) -> bool:

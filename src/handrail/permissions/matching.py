@@ -1,7 +1,9 @@
 """Which rules match a case. Deny and ask rules match when anything in it does; allow rules must cover all of it."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from handrail.lazy import lazy
 from handrail.permissions.case import Case
 from handrail.permissions.file_access import INSIDE, READING, FileAccess, FileEffect, allowed_by
 from handrail.permissions.index import RuleIndex
@@ -12,6 +14,11 @@ from handrail.permissions.wide_rules import READERS
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 from handrail.tools.access import Access
+
+if TYPE_CHECKING:
+    from handrail.permissions import commands_in_texts as texts_run
+else:  # it reads command lines, which is loaded with the first of them
+    texts_run = lazy("handrail.permissions.commands_in_texts")
 
 
 def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
@@ -105,19 +112,17 @@ def possible_matches(case: Case) -> list[Rule]:
     """Deny and ask rules that may match the parts of a command line that are unknown before it runs."""
     if case.analysis is None:
         return []
-    openings = {opening for part in case.parts for opening in part.openings}
-    if case.analysis.problems:
-        openings.add("")
-    guesses = case.analysis.guesses
-    if not openings and not guesses:
-        return []
     indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
+    if all(index.shell.empty and not index.powershell.rules for index in indexes):
+        return []
+    inside = texts_run.commands_in_texts(case.analysis)
+    openings = inside.openings.union(opening for part in case.parts for opening in part.openings)
+    texts = [*(WORD_END.join(words) for words in case.analysis.guesses), *sorted(inside.commands)]
     found = [
         rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible_matches(opening)
     ]
     if any(part.powershell for part in case.parts):
         found += [rule for index in indexes for _, rule in index.powershell.rules]
-    texts = [WORD_END.join(words) for words in guesses]
     return found + [rule for index in indexes for text in texts for rule in index.shell.find(text)]
 
 

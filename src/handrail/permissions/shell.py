@@ -109,6 +109,10 @@ class ShellIndex:
                 self.starts.setdefault(pattern.literal, []).append((pattern, rule))
         self.lengths = tuple(sorted({len(start) for start in self.starts}))
 
+    @property
+    def empty(self) -> bool:
+        return not (self.exact or self.starts or self.whole)
+
     def find(self, text: str, *, exact_only: bool = False) -> list[Rule]:
         """The rules that match one command."""
         found = list(self.exact.get(text, ()))

@@ -87,15 +87,21 @@ def as_seen(char: str) -> str:
     return " " if char.isspace() or category == "Zs" else "" if category in ("Cc", "Cf") else char
 
 
-def cut(text: str, depth: int) -> Iterator[list[str]]:
-    """The words between two places where a command could end, and those of quoted texts."""
+def cut(text: str, depth: int, substituted: str = "") -> Iterator[list[str]]:
+    """
+    The words between two places where a command could end, and those of quoted texts.
+
+    `substituted` stands in the words for what a substitution prints.
+    """
     words: list[str] = []
     inner: list[str] = []
-    joined, skip = False, False
+    joined, skip, backquotes = False, False, 0
     for found in TOKEN.finditer(text):
         kind, token = found.lastgroup, found.group()
         if kind in ("cut", "here"):
-            yield words
+            backquotes += token.count("`")
+            begins = token.startswith("$") or (token.startswith("`") and backquotes % 2)
+            yield append(words, substituted if begins else "", joined=joined)
             inner += filter(QUOTED_TEXT.search, words)
             words, joined, skip = ["echo"] if kind == "here" else [], False, False
         elif kind == "blank":
@@ -120,7 +126,13 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
     inner += filter(QUOTED_TEXT.search, words)
     if depth < MAX_DEPTH:
         for quoted in dict.fromkeys(inner):
-            yield from cut(quoted, depth + 1)
+            yield from cut(quoted, depth + 1, substituted)
+
+
+def append(words: list[str], text: str, *, joined: bool) -> list[str]:
+    if text:
+        words[-1:] = [words[-1] + text] if joined else [*words[-1:], text]
+    return words
 
 
 def unquote(kind: str, token: str) -> str:

@@ -35,7 +35,8 @@ COMMANDS = names(
 )
 WITHOUT_COMMAND = names("su sudo doas nsenter chroot unshare parallel sg ssh machinectl")  # a shell reads the input
 WITH_SHELL = names("docker podman nerdctl kubectl oc lxc incus ssh machinectl")  # if they are told to start one
-FROM_FILE = names("make gmake bmake awk gawk mawk nawk original-awk sed source .")
+FILTERS = names("awk gawk mawk nawk original-awk sed")
+FROM_FILE = FILTERS | names("make gmake bmake ninja cmake just rake ant source .")
 POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
 LANGUAGE = lazy_pattern(
     r"(?:python|pypy|ipython|perl|raku|ruby|irb|pry|node|nodejs|php|lua|luajit|deno|bun|R|Rscript|osascript|tclsh|wish"
@@ -49,7 +50,8 @@ TEXT_OPTION = lazy_pattern(
 SCRIPT = lazy_pattern(r"\S*[./]\S*\Z")
 # Names that start programs, or run text that is made at run time, in one language or another.
 STARTERS = lazy_pattern(
-    r"\b(?:system\w*|exec\w*|eval\w*|spawn\w*|popen\w*|Popen|subprocess|child_process|pty|posix|fork\w*|shell\w*"
+    r"\b(?:system\w*|exec\w*|eval\w*|\w*spawn\w*|\w*popen\w*|Popen|\w*subprocess\w*|webbrowser|runpy|child_process"
+    r"|pty|posix|fork\w*|shell\w*"
     r"|passthru|proc_open|qx|Command|Process\w*|__import__|importlib|ctypes|syscall|getattr|globals|b64decode)\b|`|['\"]\s*\|"
 )
 TEXT = lazy_pattern(r"[\s;&|`$(!<>]")
@@ -97,7 +99,9 @@ def program_text(segment: Segment) -> ProgramText:
     texts = tuple(text for text in map(str, segment.argv[1:]) if TEXT.search(text))
     from_input = reads_stdin(kind, segment)
     if kind is not TextKind.LANGUAGE:
-        unknown = (from_input and not sure) or (kind is TextKind.FILE and segment.does(Does.STARTS) and bool(texts))
+        unknown = (from_input and not sure) or (
+            kind is TextKind.FILE and segment.does(Does.STARTS) and bool(texts or name in FILTERS)
+        )
         return ProgramText(kind, texts, fed if from_input else (), from_input, unknown)
     makes = any(map(STARTERS.search, (*texts, *fed))) or has_unknown_program(segment.argv[1:])
     return ProgramText(kind, texts, fed, from_input, makes or (from_input and not sure))

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from handrail.lazy import lazy_pattern
 from handrail.shell import tables
-from handrail.shell.model import CommandVerdict, Does, Segment, Word
-from handrail.shell.possible_commands import Words, beginnings, possible_commands
-from handrail.shell.text_programs import BRACKETS, ProgramText, TextKind, listed_calls, program_text
+from handrail.shell.model import CommandVerdict, Does, PieceKind, Segment, Word
+from handrail.shell.possible_commands import ASSIGNMENT, Words, beginnings, possible_commands
+from handrail.shell.text_programs import BRACKETS, FILTERS, ProgramText, TextKind, fed_text, listed_calls, program_text
 
 # Behind one of these words (none: anywhere) each word may begin a command, and each text may be a command line.
 AFTER: dict[str, frozenset[str]] = {
@@ -37,7 +37,12 @@ AFTER: dict[str, frozenset[str]] = {
         "tmux valgrind screen gdb parallel entr watchexec nodemon hyperfine concurrently time bwrap proot numactl": "",
         "cgexec choom arch faketime eatmydata tini dumb-init gosu su-exec sshpass autossh mosh pssh parallel-ssh": "",
         "dbus-launch start-stop-daemon dotenv env-cmd cross-env csh tcsh sg run-one chronic ts": "",
-        "guix flatpak-spawn toolbox distrobox": "",
+        "guix flatpak-spawn toolbox distrobox ssh-agent dbus-run-session xvfb-run unbuffer rlwrap fakeroot": "",
+        "firejail systemd-run systemd-inhibit caffeinate torsocks proxychains proxychains4 capsh envdir chpst": "",
+        "setuidgid": "",
+        "daemonize nocache cpulimit perf rr pkexec runcon schroot arch-chroot systemd-nspawn ifne pee reflex": "",
+        "cmake": "-E",
+        "coverage": "run",
     }.items()
     for name in names.split()
 }
@@ -46,11 +51,11 @@ TEXTS = frozenset(
     """
     git awk gawk mawk nawk original-awk sed vim nvim vi ex ed view vimdiff emacs man less rsync scp sftp zip tar make
     gmake psql mysql sqlite3 expect complete bind fzf socat nc ncat netcat crontab nix-shell vagrant gcloud fly ansible
-    npx npm ssh
+    npx npm ssh compgen
     """.split()
 )
 # Their texts are programs in which a command line may be a string like any other.
-PROGRAMS = frozenset("sed awk gawk mawk nawk original-awk".split())  # read closely: only if they start something
+PROGRAMS = FILTERS  # read closely: only if they start something
 # With these words of git a text may be a command: settings, and sub-commands that run one, here or on the other side.
 GIT_RUNS = frozenset(
     """
@@ -59,13 +64,16 @@ GIT_RUNS = frozenset(
     """.split()
 )
 VARIABLES = lazy_pattern(
-    r"\w*(?:PAGER|EDITOR|VISUAL|_COMMAND|_SSH|_RSH|ASKPASS|BROWSER|PS[0-4]|ENV|_DIFF|LESSOPEN|LESSCLOSE|SHELL)\Z"
+    r"\w*(?:PAGER|EDITOR|VISUAL|_COMMAND|_SSH|_RSH|ASKPASS|BROWSER|PS[0-4]|ENV|_DIFF|GIT_CONFIG_\w+|LESSOPEN|LESSCLOSE"
+    r"|SHELL)\Z"
 )
 TEXT = lazy_pattern(r"[\s;&|`$(!]")
 EVALUATED = lazy_pattern(r"\$\(|`")
 SPLITS = lazy_pattern(r"-\w*S|--s").match  # of env: the text is split into words
+READERS = frozenset(("read", "mapfile", "readarray"))  # what they put into variables may be evaluated later
 COPIERS = frozenset(("ln", "cp", "mv", "install"))
 MAX_TEXTS = 20
+MAX_SETTINGS = 3
 
 
 def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], tuple[Words, ...]]:
@@ -73,6 +81,8 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
     likely, possible = dict[Words, None](), dict[Words, None]()
     for segment in segments:
         possible.update(dict.fromkeys(of_evaluated(word for _, word in segment.env)))
+        if segment.name in READERS:
+            possible.update(dict.fromkeys(found for text in fed_text(segment)[0] for found in of_text(text)))
         if segment.verdict is CommandVerdict.READ_ONLY:
             continue
         texts = [str(word) for name, word in segment.env if VARIABLES.match(name)]
@@ -83,6 +93,8 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
         sure, guessed = of_words(segment.name, [str(word) for word in segment.argv])
         likely.update(dict.fromkeys(sure))
         guessed += [*of_program(program_text(segment)), *of_evaluated(segment.argv[1:])]
+        if segment.redirections:
+            guessed += copied([str(word) for word in segment.argv[1:]])
         possible.update(dict.fromkeys(guessed))
     return tuple(likely), tuple(found for found in possible if found not in likely)
 
@@ -102,11 +114,21 @@ def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
         return of_texts(behind), [found for word in (*glued, *values) for found in at_each([word])]
     if name == "env":
         return (of_texts(behind) if any(map(SPLITS, behind)) else []), []
-    if name in COPIERS:  # a program under another name
-        return [], [(word.rpartition("/")[2],) for word in behind if "/bin/" in word]
+    if name in COPIERS:
+        return [], copied(behind)
     if name and tables.lookup(name) is None:
-        return [], [*at_each(behind), *of_texts(behind)]
+        return [], [*at_each(behind), *of_texts(list(filter(is_function, words))), *of_texts(behind)]
     return [], []
+
+
+def is_function(word: str) -> bool:
+    """Whether it sets a variable whose name is none, as bash hands on functions: `BASH_FUNC_ls%%=() { rm x; }`."""
+    return "=" in word and not word.startswith("-") and not ASSIGNMENT.match(word)
+
+
+def copied(words: list[str]) -> list[Words]:
+    """The programs that may get another name."""
+    return [(word.rpartition("/")[2],) for word in words if "/bin/" in word]
 
 
 def of_program(given: ProgramText) -> list[Words]:
@@ -121,8 +143,16 @@ def of_program(given: ProgramText) -> list[Words]:
 
 def of_evaluated(words: Iterable[Word]) -> list[Words]:
     """The commands in texts that bash runs where it evaluates a name or a number: `declare 'a[$(rm x)]=1'`."""
-    texts = [text for word in words if (text := word.literal) is not None and EVALUATED.search(text)]
+    texts = [text for word in words if (text := written_text(word)) and EVALUATED.search(text)]
     return [found for text in texts[:MAX_TEXTS] for found in of_text(text)]
+
+
+def written_text(word: Word) -> str:
+    """The word as it is when no file matches it; empty if it has an expansion."""
+    if (text := word.literal) is not None:
+        return text
+    known = all(piece.kind in (PieceKind.LITERAL, PieceKind.GLOB) for piece in word.pieces)
+    return "".join(piece.text for piece in word.pieces) if known else ""
 
 
 def first(words: list[str], wanted: frozenset[str]) -> int | None:
@@ -141,9 +171,14 @@ def of_texts(words: list[str]) -> list[Words]:
 
 def of_text(text: str) -> list[Words]:
     """The commands of a text, also of one that follows the name of an option or a setting."""
-    found = [
-        each for part in (text, *text.split("=", 1)[1:], *text.split(":", 1)[1:]) for each in possible_commands(part)
-    ]
-    if text.startswith("-") and not text.startswith("--"):
-        found += possible_commands(text[2:])
-    return found
+    return [found for part in command_texts(text) for found in possible_commands(part)]
+
+
+def command_texts(text: str) -> list[str]:
+    """The text, and what follows the names of options and settings in it: `--checkpoint-action=exec=rm x`."""
+    found = [text, *text.split(":", 1)[1:]]
+    rest = text
+    for _ in range(MAX_SETTINGS):
+        _, is_setting, rest = rest.partition("=")
+        found += [rest] if is_setting else []
+    return [*found, text[2:]] if text.startswith("-") and not text.startswith("--") else found

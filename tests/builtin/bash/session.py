@@ -1,7 +1,7 @@
 """A session in a folder of its own: commands go through the executor and a gate, as a model's do."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Gate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.permissions.policy import Policy
+from handrail.permissions.rules import Behaviour, Rule, RuleSource, parse_rule
 from handrail.session.tools import make_catalog
 from handrail.tools.context import Progress, RunContext
 from handrail.tools.events import CallProgress
@@ -52,9 +53,11 @@ class Session:
     def tasks(self) -> BackgroundTasks:
         return tasks_of(self.services)
 
-    def rules(self, mode: str = "default") -> Gate:
+    def rules(self, mode: str = "default", allow: Sequence[str] = ()) -> Gate:
         """The gate of the project, with nobody to ask."""
-        policy = replace(Policy.empty(str(self.project), str(self.home)), mode=mode)
+        parsed = [parse_rule(text, Behaviour.ALLOW, RuleSource("user")) for text in allow]
+        own = [rule for rule in parsed if isinstance(rule, Rule)]
+        policy = replace(Policy.empty(str(self.project), str(self.home)), mode=mode).with_rules(own)
         return PolicyGate(LivePolicy(lambda: policy), conditions=conditions_left_to_tools)
 
     async def calls(self, *inputs: tuple[str, dict[str, Any]], gate: Gate = TRUSTING) -> list[Outcome]:

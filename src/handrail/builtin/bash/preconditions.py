@@ -46,9 +46,10 @@ from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
 
 if TYPE_CHECKING:
-    from handrail.builtin.bash import git_repositories
+    from handrail.builtin.bash import git_repositories, shown_settings
 else:
     git_repositories = lazy("handrail.builtin.bash.git_repositories")  # with the tables of git 4 ms
+    shown_settings = lazy("handrail.builtin.bash.shown_settings")  # the same
 
 BY_ENVIRONMENT = {
     "no-cdpath": ("CDPATH",),
@@ -68,6 +69,7 @@ BY_CLEAN_ENVIRONMENT = {
 """Met by the clean environment only."""
 BY_DECISION = LINKS_INSIDE.name
 """Checked with every permission decision, for all files that the command walks through."""
+SHOWN_SETTINGS = "shown-settings"
 COMPOSE_CHOICES = ("-f", "--file", "--env-file", "--project-directory")
 REMOTES = (("remote", "-v"), ("config", "--get-regexp", r"^remote\..*\.gh-resolved$"))
 CHECK_SECONDS = 10.0
@@ -144,6 +146,8 @@ class Preconditions:
             return await self._programs(need.name, segment, cwd, given, clean=clean)
         if need.name == LISTED_NAMES.name:
             return await self._listed_names(segment, cwd, given, clean=clean)
+        if need.name == SHOWN_SETTINGS:
+            return await self._shown_secrets(segment, cwd, given)
         if need.name in CHOOSING:
             return [problem async for problem in self._services_asked(need.name, segment, cwd, given, clean=clean)]
         known = need.name == BY_DECISION or need.of_git or need.name in BY_CLEAN_ENVIRONMENT
@@ -193,6 +197,20 @@ class Preconditions:
                 if problem:
                     return [problem]
         return []
+
+    async def _shown_secrets(self, segment: Segment, cwd: str, given: Mapping[str, str]) -> list[str]:
+        """Why git may show a password with its settings."""
+        env = self._check_environment(given, ())
+
+        async def run_git(words: list[str], folder: str) -> Ended:
+            return await run(words, cwd=folder, env=env, timeout=CHECK_SECONDS, max_bytes=MAX_BYTES)
+
+        places = folders(segment, cwd)
+        found = [
+            "its folder is not known" if each is None else await shown_settings.shown_secret(segment, each, run_git)
+            for each in places
+        ]
+        return [problem for problem in found if problem]
 
     async def _services_asked(
         self, kind: str, segment: Segment, cwd: str, given: Mapping[str, str], *, clean: bool

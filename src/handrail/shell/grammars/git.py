@@ -66,6 +66,8 @@ def ref_format(text: str) -> tuple[Effect, ...]:
         if key is None:
             raise UnclearError(f"{text!r} is no known field")
         names = [key.group(1)]
+    if "remotename" in text:
+        raise UnclearError("it may show the address of a remote, which may hold a password")
     for name in names:
         if name not in FIELDS:
             raise UnclearError(f"the field {name!r} is not listed")

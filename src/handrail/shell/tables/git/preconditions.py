@@ -83,6 +83,8 @@ ENTERED = Requirement("git-entered", "no repository inside that git enters names
 # From git 2.52 on an alias goes before this deprecated command.
 NO_ALIAS = Requirement("git-alias-whatchanged", "no alias.whatchanged is configured")
 
+SHOWN_SETTINGS = Requirement("shown-settings", "no setting that is shown holds a password or token")
+
 IN_LOG = (EXTERNAL_DIFF, TEXTCONV, SIGNATURES, MERGE_DRIVERS, SUBMODULES)
 OF_FILES = (FSMONITOR, FILTERS, LOCKS, SUBMODULES, ENTERED)
 

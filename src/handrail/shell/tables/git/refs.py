@@ -1,7 +1,7 @@
 """Sub-commands of git that list branches, tags, remotes, settings and other names."""
 
 from handrail.shell.tables.format import LOOK, NETWORK, READ, REMOVE, STATE, TEXT, Command, Grammar, Unless
-from handrail.shell.tables.git.preconditions import ENTERED, FILTERS, FSMONITOR, SIGNATURES
+from handrail.shell.tables.git.preconditions import ENTERED, FILTERS, FSMONITOR, SHOWN_SETTINGS, SIGNATURES
 
 ATOMS = Grammar("git.ref_format")
 LISTS = "-l --list --contains --no-contains --merged --no-merged --points-at"
@@ -36,6 +36,7 @@ CONFIG = Command(
     },
     operands=(Grammar("git.config_name"), Unless(STATE, CONFIG_READS)),
     rest=TEXT,
+    requires=(SHOWN_SETTINGS,),
 )
 
 SUBCOMMANDS: dict[str, Command] = {
@@ -94,9 +95,9 @@ SUBCOMMANDS: dict[str, Command] = {
     ),
     "remote": Command(
         subcommands={
-            "*": Command(flags="-v --verbose"),
-            "get-url": Command(flags="--push --all", operands=(TEXT,)),
-            "show": Command(flags="-n", operands=(Unless(NETWORK, "-n"),), rest=TEXT),
+            "*": Command(flags="-v --verbose", requires=(SHOWN_SETTINGS,)),
+            "get-url": Command(flags="--push --all", operands=(TEXT,), requires=(SHOWN_SETTINGS,)),
+            "show": Command(flags="-n", operands=(Unless(NETWORK, "-n"),), rest=TEXT, requires=(SHOWN_SETTINGS,)),
         }
     ),
     "worktree": Command(
@@ -116,12 +117,13 @@ SUBCOMMANDS: dict[str, Command] = {
     "config": Command(
         subcommands={
             "*": CONFIG,
-            "list": Command(flags=CONFIG_FLAGS, values=CONFIG_VALUES, never=CONFIG_NEVER),
+            "list": Command(flags=CONFIG_FLAGS, values=CONFIG_VALUES, never=CONFIG_NEVER, requires=(SHOWN_SETTINGS,)),
             "get": Command(
                 flags=f"{CONFIG_FLAGS} --all --regexp --show-names --no-show-names",
                 values={**CONFIG_VALUES, "--value --url": TEXT},
                 never=CONFIG_NEVER,
                 operands=(TEXT,),
+                requires=(SHOWN_SETTINGS,),
             ),
         }
     ),
@@ -132,7 +134,7 @@ SUBCOMMANDS: dict[str, Command] = {
         }
     ),
     "sparse-checkout": Command(subcommands={"list": Command()}),
-    "var": Command(flags="-l", operands=(TEXT,)),
+    "var": Command(flags="-l", operands=(TEXT,), requires=(SHOWN_SETTINGS,)),
     "check-ref-format": Command(
         flags="--normalize --print --branch --allow-onelevel --no-allow-onelevel --refspec-pattern", operands=(TEXT,)
     ),
