@@ -220,7 +220,7 @@ def only_reads_words(segment: Segment) -> bool:
     targets = {(redirection.target.start, redirection.target.end) for redirection in segment.redirections}
     return bool(segment.entry) and all(
         effect.does in HARMLESS
-        or effect.does is Does.SECRET
+        or (effect.does is Does.SECRET and effect.word is not None)  # without a word: the entry says nothing of them
         or (effect.does is Does.WRITES and effect.word is not None and (effect.word.start, effect.word.end) in targets)
         for effect in segment.effects
     )

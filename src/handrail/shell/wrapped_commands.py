@@ -94,7 +94,7 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
         likely.update(dict.fromkeys(sure))
         guessed += [*of_program(program_text(segment)), *of_evaluated(segment.argv[1:])]
         if segment.redirections:
-            guessed += copied([str(word) for word in segment.argv[1:]])
+            guessed += copied_programs([str(word) for word in segment.argv[1:]])
         possible.update(dict.fromkeys(guessed))
     return tuple(likely), tuple(found for found in possible if found not in likely)
 
@@ -115,7 +115,7 @@ def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
     if name == "env":
         return (of_texts(behind) if any(map(SPLITS, behind)) else []), []
     if name in COPIERS:
-        return [], copied(behind)
+        return [], copied_programs(behind)
     if name and tables.lookup(name) is None:
         return [], [*at_each(behind), *of_texts(list(filter(is_function, words))), *of_texts(behind)]
     return [], []
@@ -126,7 +126,7 @@ def is_function(word: str) -> bool:
     return "=" in word and not word.startswith("-") and not ASSIGNMENT.match(word)
 
 
-def copied(words: list[str]) -> list[Words]:
+def copied_programs(words: list[str]) -> list[Words]:
     """The programs that may get another name."""
     return [(word.rpartition("/")[2],) for word in words if "/bin/" in word]
 
