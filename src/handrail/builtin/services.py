@@ -1,6 +1,7 @@
 """What a session gives to its tools."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -9,6 +10,7 @@ from handrail.records import record
 from handrail.tools.code_questions import LanguageServers
 from handrail.tools.context import RunContext
 from handrail.tools.delegation import Delegate
+from handrail.tools.remote import RemoteServer
 from handrail.tools.schedules import Schedules
 from handrail.tools.skills import Skills
 from handrail.tools.web import PageReader, SearchBackend, WebOptions
@@ -75,6 +77,8 @@ class ToolServices:
     search: SearchBackend | None = None
     """Searches the web; None = there is no search service."""
     max_searches: int = 200
+    remote_servers: Mapping[str, RemoteServer] = field(default_factory=dict)
+    """Servers of other machines that start runs, by name."""
     sorts_by_name: bool = False
     """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""
 

@@ -15,6 +15,8 @@ USUAL_FEATURES = frozenset({"background", "plan", "questions", "schedules", "tas
 """The tool families that work everywhere; sub-agents need a session that runs them."""
 SEARCH_SERVICE = "search-service"
 """The feature of a run that has a service which searches the web."""
+REMOTE_SERVERS = "remote-servers"
+"""The feature of a run for which the person named servers that start runs elsewhere."""
 
 
 def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServices]) -> tuple[ToolEntry, ...]:
@@ -46,6 +48,7 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
         _entry("PowerShell", "powershell.PowerShell", services, when=_has_pwsh),
         _entry("REPL", "repl.tool.REPL", services, simple=True, when=_has_repl),
         _entry("Read", "read.tool.Read", services, simple=True),
+        _entry("RemoteTrigger", "remote_trigger.tool.RemoteTrigger", services, when=_has_remote_servers),
         _entry("ScheduleWakeup", "schedules.schedule_wakeup.ScheduleWakeup", services, feature="schedules"),
         _entry("SendMessage", "teams.send_message.SendMessage", services, feature="agents"),
         _entry("Skill", "skill.Skill", services),
@@ -84,6 +87,10 @@ def _has_search_service(environment: Environment) -> bool:
     return SEARCH_SERVICE in environment.features
 
 
+def _has_remote_servers(environment: Environment) -> bool:
+    return REMOTE_SERVERS in environment.features
+
+
 def _has_task_list(environment: Environment) -> bool:
     """Either the task list or the todo list is offered, because two lists would contradict each other."""
     return environment.variables.get("CLAUDE_CODE_ENABLE_TASKS", "") not in {"0", "false"}
@@ -112,6 +119,7 @@ NEEDS: Mapping[Callable[[Environment], bool], str] = {
     _has_background: "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS unset",
     _has_search: "HANDRAIL_EMBEDDED_SEARCH unset, and no REPL in its place",
     _has_search_service: "a search service: set webSearch.url, BRAVE_API_KEY or TAVILY_API_KEY",
+    _has_remote_servers: "a handrail serve of another machine: set remoteServers",
     _has_task_list: "CLAUDE_CODE_ENABLE_TASKS unset",
     _has_todo_list: "CLAUDE_CODE_ENABLE_TASKS=0, which takes the task list away",
     _has_repl: "HANDRAIL_REPL=1",

@@ -16,6 +16,7 @@ from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.cli.ping import ping
 from handrail.cli.terminal import GREEN, RED, ReportScreen
 from handrail.config.places import places_for
+from handrail.config.remote_servers import remote_servers
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.extensions.places import SKILL_FAMILIES, config_folders
 from handrail.extensions.skills import HeadCache, find_skills
@@ -239,6 +240,17 @@ def web(here: Here) -> Iterator[Finding]:
         yield Finding("web", "WebSearch", State.OFF, f"not offered, because there is no search service. {way}.")
 
 
+def remote(here: Here) -> Iterator[Finding]:
+    """The servers that RemoteTrigger may ask."""
+    if here.live is None:
+        return
+    found = remote_servers(here.live.loaded.settings, here.live.loaded.env)
+    for name, server in found.servers.items():
+        yield Finding("web", f"RemoteTrigger {name}", State.OK, f"{server.url}; not asked")
+    for problem in found.problems:
+        yield Finding("web", "RemoteTrigger", State.PROBLEM, problem)
+
+
 # Sandbox
 
 
@@ -371,6 +383,7 @@ CHECKS: tuple[Check, ...] = (
     language_servers,
     model,
     web,
+    remote,
     sandbox,
     settings,
     trust,

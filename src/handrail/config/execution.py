@@ -7,7 +7,8 @@ How a session runs its calls: the tool families, how calls overlap, how long res
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, get_args
 
-from handrail.builtin.table import SEARCH_SERVICE, USUAL_FEATURES
+from handrail.builtin.table import REMOTE_SERVERS, SEARCH_SERVICE, USUAL_FEATURES
+from handrail.config.remote_servers import remote_servers
 from handrail.config.snapshot import Settings
 from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits
 from handrail.dispatch.schedule import EarlyStart, Scheduling, SiblingErrors
@@ -34,8 +35,9 @@ def features_of(settings: Settings, env: Mapping[str, str]) -> frozenset[str]:
 
 
 def run_features(settings: Settings, env: Mapping[str, str], search: "SearchChoice | None") -> frozenset[str]:
-    """The enabled tool families, and whether there is a service that searches the web."""
-    return features_of(settings, env) | (frozenset((SEARCH_SERVICE,)) if search else frozenset())
+    """The enabled tool families, and whether there are services that search the web, and that start runs elsewhere."""
+    services = {SEARCH_SERVICE: search, REMOTE_SERVERS: remote_servers(settings, env).servers}
+    return features_of(settings, env) | {name for name, found in services.items() if found}
 
 
 def unknown_features(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:

@@ -222,6 +222,13 @@ KEYS = (
     Key("webSearch.url", TEXT, "Address of a SearXNG server, or of another server that answers like the service."),
     Key("webSearch.maxPerSession", COUNT, "Searches of one session (default: 200)."),
     Key(
+        "remoteServers",
+        ANY_MAP,
+        "Servers (handrail serve) that RemoteTrigger may ask, by name: `url`, and `tokenEnv`, the variable with our "
+        "token. Counts in your own settings, flags and policy files, never in those of a project.",
+        raw=True,
+    ),
+    Key(
         "skipWebFetchPreflight",
         FLAG,
         "Fetch pages without asking a list of hosts first. Kept, without effect yet.",

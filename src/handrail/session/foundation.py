@@ -5,12 +5,13 @@ What a session stands on, opened before all else.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.config.execution import SearchChoice, search_choice
+from handrail.config.remote_servers import remote_servers
 from handrail.conversation.redact import Redactor
 from handrail.errors import HandrailError
 from handrail.extensions.places import config_folders
@@ -196,7 +197,9 @@ def _open_redactor(
     loaded = settings.loaded
     servers = {**loaded.settings.servers, **spec.tools.mcp_servers, **(plugins.servers() if plugins else {})}
     patterns = tuple(loaded.settings.get("redact") or ())
-    return redactor_for(_with_secrets(loaded.env, plugins), patterns, servers, spec.model.api_key)
+    tokens = [each.token for each in remote_servers(loaded.settings, loaded.env).servers.values()]
+    secrets = (*(plugins.secrets if plugins else ()), *tokens)
+    return redactor_for(_with_secrets(loaded.env, secrets), patterns, servers, spec.model.api_key)
 
 
 def _plugins(spec: SessionSpec, settings: SessionSettings) -> "session_plugins.SessionPlugins | None":
@@ -205,10 +208,9 @@ def _plugins(spec: SessionSpec, settings: SessionSettings) -> "session_plugins.S
     return session_plugins.session_plugins(settings, spec.tools.plugins) if wanted and spec.flags.flags_widen else None
 
 
-def _with_secrets(env: Mapping[str, str], plugins: "session_plugins.SessionPlugins | None") -> Mapping[str, str]:
-    """The variables with the secrets of plugins, which must not reach a log either."""
-    secrets = plugins.secrets if plugins else ()
-    return {**env, **{f"PLUGIN_{number}_SECRET": text for number, text in enumerate(secrets)}} if secrets else env
+def _with_secrets(env: Mapping[str, str], secrets: Sequence[str]) -> Mapping[str, str]:
+    """The variables with the secrets of plugins and servers, which must not reach a log either."""
+    return {**env, **{f"OTHER_{number}_SECRET": text for number, text in enumerate(secrets)}} if secrets else env
 
 
 def _mirror(spec: SessionSpec, env: Mapping[str, str], settings: SessionSettings, host: SessionHost) -> Mirror | None:

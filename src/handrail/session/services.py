@@ -8,6 +8,7 @@ from pathlib import Path
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.config.execution import features_of, most_searches, web_options
+from handrail.config.remote_servers import remote_servers
 from handrail.files.leftovers import remove_leftovers
 from handrail.files.undo import Undo
 from handrail.session.sandbox import SessionSandbox
@@ -50,6 +51,7 @@ def tool_services(settings: SessionSettings, session_id: str = "", state: Path |
         readable_services=partial(_readable_services, settings),
         web=web_options(settings.loaded.settings),
         max_searches=most_searches(settings.loaded.settings, settings.loaded.env),
+        remote_servers=remote_servers(settings.loaded.settings, settings.loaded.env).servers,
     )
 
 

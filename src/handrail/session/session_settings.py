@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.config.execution import unknown_features
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import SOURCES, SettingsPlaces, places_for
+from handrail.config.remote_servers import remote_servers
 from handrail.config.snapshot import NO_SETTINGS, TRUSTED
 from handrail.config.watch import SettingsWatch
 from handrail.errors import HandrailError, SettingsError
@@ -294,7 +295,9 @@ def open_settings(
     if not flags.managed_policy:
         places = replace(places, policy=())
     settings = SessionSettings(places, env, flags, on_warning=on_warning, names=names or NO_NAMES)
-    for note in (*settings.loaded.notes(), *unknown_features(settings.loaded.settings, settings.loaded.env)):
+    loaded = settings.loaded
+    unusable = remote_servers(loaded.settings, loaded.env).problems
+    for note in (*loaded.notes(), *unknown_features(loaded.settings, loaded.env), *unusable):
         on_warning(note)
     settings.check_rules(keep=names is not None)
     return settings

@@ -107,7 +107,7 @@ class Check:
     parts: tuple[int, ...] = ()
     """The commands of a line that it is about: each of them needs a rule, although it would only read."""
     despite_rules: bool = False
-    """No allow rule for a command answers the question, where it is about a repository; one for the whole tool does."""
+    """No allow rule about what the call touches answers the question; one that names the tool does."""
 
 
 NO_OPINION = Check()

@@ -1,0 +1,1 @@
+"""RemoteTrigger: prompts that are kept and started at a `handrail serve` of another machine."""
