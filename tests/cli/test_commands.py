@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def test_the_tools_are_listed_as_a_run_offers_them(tmp_path: Path) -> None:
 
     assert ran.returncode == 0
     sections = {block.partition("\n")[0]: block.partition("\n")[2] for block in ran.stdout.split("\n\n")}
-    offered, searched, held = sections.values()
+    offered, searched, held, names = sections.values()
     assert next(iter(sections)) == "offered with every request"
     assert [line.split()[:2] for line in offered.splitlines() if line.split()[0] in {"Bash", "Edit", "Read"}] == [
         ["Bash", "depends"],
@@ -106,7 +107,23 @@ def test_the_tools_are_listed_as_a_run_offers_them(tmp_path: Path) -> None:
         ["Read", "reads"],
     ]
     assert re.search(r"^  NotebookEdit +changes  Replace, insert or delete", searched, re.MULTILINE)
+    assert "Glob LS" in " ".join(names.split())
     assert "PowerShell it needs the program pwsh" in [" ".join(line.split()) for line in held.splitlines()]
+
+
+@pytest.mark.proves("N8")
+def test_every_tool_of_the_checklist_is_named_with_how_it_stands(tmp_path: Path) -> None:
+    checklist = tomllib.loads((Path(__file__).parents[2] / "checklist.toml").read_text())
+    wanted = {line["text"].split()[0] for line in checklist["N. Built-in tools"].values()} - {"Tools"}
+    assert len(wanted) == 30  # all but the tools of MCP servers, which are named when there are servers
+
+    shown = handrail("tools", cwd=tmp_path).stdout
+    rows = [line.replace(",", "").split() for line in shown.splitlines() if line.startswith("  ")]
+    first, aliases = {row[0] for row in rows}, {word for row in rows for word in row}
+
+    assert wanted - first == {"LS"}  # another name of Glob
+    assert "LS" in aliases
+    assert all(len(row) > 1 for row in rows)
 
 
 def test_what_rules_mode_and_flags_hold_back_is_listed_with_the_reason(tmp_path: Path) -> None:

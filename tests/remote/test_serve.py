@@ -204,6 +204,26 @@ async def test_runs_under_way_go_on_when_a_server_that_was_ended_starts_again(tm
     assert (run["status"], run["restarts"], lines[-1]["result"]) == ("finished", 1, "At last.")
 
 
+async def test_many_runs_are_under_way_at_once_in_one_process(tmp_path: Path) -> None:
+    count, gate = 40, asyncio.Event()
+    calls = [Reply((ToolUse(f"c{n}", "Glob", {"pattern": "*"}),), gates={0: gate}) for n in range(count)]
+    async with (
+        asyncio.timeout(120),
+        ModelServer([*calls, *(Reply((Text(f"Answer {n}."),)) for n in range(count))], strict=True) as model,
+        served(model, tmp_path, write_config(tmp_path)) as server,
+        server.client() as ann,
+    ):
+        made = [(await start(ann, f"Task {n}."))["id"] for n in range(count)]
+        while len(model.requests) < count:
+            await asyncio.sleep(0.01)
+        running = (await ann.get("/v1/runs", params={"status": "running", "limit": 200})).json()["runs"]
+        gate.set()
+        ends = await asyncio.gather(*(all_lines(ann, run_id) for run_id in made))
+
+    assert {run["id"] for run in running} == set(made)
+    assert {lines[-1]["result"] for lines in ends} == {f"Answer {n}." for n in range(count)}
+
+
 async def test_a_second_server_on_the_same_state_is_refused(tmp_path: Path) -> None:
     async with asyncio.timeout(60), ModelServer() as model:
         config = write_config(tmp_path)

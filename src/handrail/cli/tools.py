@@ -124,6 +124,8 @@ def format_rows(rows: list[dict[str, Any]], servers: Mapping[str, str], screen: 
     for loaded, title in TITLES.items():
         cells = [cells_of(row) for row in rows if row["loaded"] == loaded]
         lines += [screen.heading(title), *screen.table(cells), ""] if cells else []
+    names = [(row["name"], ", ".join(row["aliases"])) for row in rows if row.get("aliases")]
+    lines += [screen.heading("known by other names too"), *screen.table(names), ""] if names else []
     states = [(name, STATES.get(state, state)) for name, state in servers.items()]
     lines += [screen.heading("MCP servers"), *screen.table(states), ""] if states else []
     return "\n".join(lines[:-1])

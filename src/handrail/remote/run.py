@@ -8,7 +8,8 @@ from typing import Any
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
-from handrail.conversation.redact import build_redactor
+from handrail.conversation.redact import Redactor, build_redactor
+from handrail.dispatch.approval.audit import texts_in
 from handrail.errors import HandrailError
 from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.streams import line_bytes
@@ -53,7 +54,7 @@ class ServedRun:
         self._env = env
         self._on_begin = on_begin
         self._session: Session | None = None
-        self._redact: Callable[[Line], Any] = build_redactor(env).value
+        self._redactor = build_redactor(env)
         self.questions = RunQuestions(place.policy.question_seconds)
         self.is_stopped = False
         self.result: Mapping[str, Any] = {}
@@ -78,7 +79,7 @@ class ServedRun:
         except HandrailError as error:
             self._put(failed_result(str(error), record.id))
             return
-        self._session, self._redact = session, session.redactor.value
+        self._session, self._redactor = session, session.redactor
         try:
             await self._drive(session)
         except HandrailError as error:  # for example a session that can no longer be written
@@ -138,7 +139,7 @@ class ServedRun:
         return GO_ON if is_said else self._record.prompt
 
     def _put(self, line: Line) -> None:
-        shown = self._redact(line)
+        shown = without_secrets(line, self._redactor)
         self._events.append(line_bytes(shown))
         if line["type"] == "result":
             self.result = summary_of(shown)
@@ -148,6 +149,14 @@ class ServedRun:
 
     def _own_line(self, line: Line) -> Line:
         return {**line, "uuid": new_id(), "session_id": self._record.id}
+
+
+def without_secrets(line: Line, redactor: Redactor) -> Line:
+    """The line without secrets. Most have none, and one look at all their texts is cheaper than one at each."""
+    if not redactor.patterns and not redactor.spans("\n".join(texts_in(line))):
+        return line
+    cleaned: Line = redactor.value(line)
+    return cleaned
 
 
 def summary_of(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,154 @@
+"""
+Runs of `handrail serve`: many at once in one process, each with a reader, beside readers that read nothing.
+
+    python -m benchmarks.serve_bench [--runs 200] [--json]
+
+Each run makes one call and answers. The model, on loopback, holds every answer back until all runs have asked, so that
+all are under way together. Reported: seconds until all are under way, until all have ended, memory of the server with
+all of them open, its CPU time for each run, and how long a request for the list takes meanwhile. Clients and model
+share one process; the server has its own.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.serve.guard import token_digest
+from handrail.testing.model_server import ModelServer, Reply
+
+TOKEN = "a-token-for-the-benchmark"
+STALLED = 20
+"""Readers that take nothing."""
+
+
+def config(folder: Path, runs: int) -> dict[str, Any]:
+    (folder / "work").mkdir()
+    (folder / "work" / "hello.txt").write_text("hello\n")
+    return {
+        "folders": {"work": {"path": str(folder / "work"), "policies": ["read"]}},
+        "policies": {"read": {"permissionMode": "dontAsk", "questions": False, "settingSources": []}},
+        "clients": {"bench": {"tokenSha256": token_digest(TOKEN), "folders": ["work"]}},
+        "maxRuns": runs,
+    }
+
+
+async def follow(client: httpx2.AsyncClient, run_id: str) -> dict[str, Any]:
+    last: dict[str, Any] = {}
+    async with client.stream("GET", f"/v1/runs/{run_id}/events") as stream:
+        async for line in stream.aiter_lines():
+            last = json.loads(line) if line else last
+    return last
+
+
+async def stall(url: str, run_id: str) -> asyncio.StreamWriter:
+    host, port = url.removeprefix("http://").split(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    head = f"GET /v1/runs/{run_id}/events HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    writer.write(head.encode())
+    return writer
+
+
+def resident(pid: int) -> float:
+    """Megabytes of memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def processor_seconds(pid: int) -> float:
+    """CPU time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(runs: int) -> dict[str, float]:
+    gate = asyncio.Event()
+    read = [Reply((ToolUse(f"c{n}", "Read", {"file_path": "hello.txt"}),), gates={0: gate}) for n in range(runs)]
+    replies = [*read, *(Reply((Text("It says hello."),)) for _ in range(runs))]
+    with tempfile.TemporaryDirectory(prefix="handrail-serve-") as name:
+        folder = Path(name)
+        file = folder / "serve.json"
+        file.write_text(json.dumps(config(folder, runs)))
+        async with ModelServer(replies) as model:
+            env = {
+                **os.environ,
+                "ANTHROPIC_BASE_URL": model.url,
+                "ANTHROPIC_API_KEY": "key",
+                "HANDRAIL_STATE_DIR": str(folder / "state"),
+                "HOME": str(folder),
+            }
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "handrail", "serve", "--config", str(file), "--json"),
+                env=env,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            assert process.stdout is not None
+            url = json.loads(await process.stdout.readline())["url"]
+            draining = asyncio.create_task(process.stdout.read())
+            try:
+                return await _measure(url, process.pid, model, gate, runs)
+            finally:
+                process.terminate()
+                await process.wait()
+                await draining
+
+
+async def _measure(url: str, pid: int, model: ModelServer, gate: asyncio.Event, runs: int) -> dict[str, float]:
+    limits = httpx2.Limits(max_connections=None)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=300, limits=limits) as client:
+        empty, spent = resident(pid), processor_seconds(pid)
+        begin = time.monotonic()
+        wanted = {"folder": "work", "prompt": "What does hello.txt say?"}
+        made = await asyncio.gather(*(client.post("/v1/runs", json=wanted) for _ in range(runs)))
+        ids = [answer.json()["id"] for answer in made]
+        stalled = [await stall(url, run_id) for run_id in ids[:STALLED]]
+        following = [asyncio.create_task(follow(client, run_id)) for run_id in ids]
+        while len(model.requests) < runs:  # noqa: ASYNC110  # the model server tells of no request
+            await asyncio.sleep(0.01)
+        open_after, full = time.monotonic() - begin, resident(pid)
+        asked = time.monotonic()
+        listed = (await client.get("/v1/runs", params={"status": "running", "limit": 200})).json()["runs"]
+        list_seconds = time.monotonic() - asked
+        assert len(listed) == min(runs, 200), len(listed)
+        opened = time.monotonic()
+        gate.set()
+        last = await asyncio.gather(*following)
+        ended_after, spent = time.monotonic() - opened, processor_seconds(pid) - spent
+        for writer in stalled:
+            writer.close()
+    assert all(line["result"] == "It says hello." for line in last)
+    return {
+        "runs": runs,
+        "seconds until all are under way": open_after,
+        "seconds from there to the last result": ended_after,
+        "CPU milliseconds of the server per run": spent / runs * 1000,
+        "megabytes of an idle server": empty,
+        "megabytes per run": (full - empty) / runs,
+        "milliseconds of the list with all under way": list_seconds * 1000,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    found = asyncio.run(measure(chosen.runs))
+    if chosen.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        print(f"{name:45} {value:10.2f}")
+
+
+if __name__ == "__main__":
+    main()
