@@ -63,6 +63,11 @@ def resident(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def open_files(pid: int) -> int:
+    """Files and connections that a process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
 def processor_seconds(pid: int) -> float:
     """CPU time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -115,6 +120,7 @@ async def _measure(url: str, pid: int, model: ModelServer, gate: asyncio.Event, 
         while len(model.requests) < runs:  # noqa: ASYNC110  # the model server tells of no request
             await asyncio.sleep(0.01)
         open_after, full = time.monotonic() - begin, resident(pid)
+        files = open_files(pid)
         asked = time.monotonic()
         listed = (await client.get("/v1/runs", params={"status": "running", "limit": 200})).json()["runs"]
         list_seconds = time.monotonic() - asked
@@ -133,6 +139,7 @@ async def _measure(url: str, pid: int, model: ModelServer, gate: asyncio.Event, 
         "CPU milliseconds of the server per run": spent / runs * 1000,
         "megabytes of an idle server": empty,
         "megabytes per run": (full - empty) / runs,
+        "open files per run": files / runs,
         "milliseconds of the list with all under way": list_seconds * 1000,
     }
 

@@ -148,10 +148,15 @@ async def test_what_has_no_room_waits_and_what_has_none_there_either_is_refused(
             first, second = await start(ann, "First."), await start(ann, "Second.")
             third = await ann.post("/v1/runs", json={"folder": "shop", "prompt": "Third."})
             waiting = await get(ann, second["id"])
+            reading = asyncio.ensure_future(all_lines(ann, second["id"]))
+            lone = await ann.post(f"/v1/runs/{second['id']}/stop")
+            ended = await reading  # a reader of a run that never began sees its end
+            second = await start(ann, "Second.")
             gate.set()
             results = [(await all_lines(ann, each["id"]))[-1]["result"] for each in (first, second)]
 
     assert (third.status_code, waiting["status"]) == (503, "waiting")
+    assert (lone.json()["status"], ended) == ("stopped", [])
     assert results == ["one", "two"]
 
 

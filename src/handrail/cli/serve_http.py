@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import socket
 import time
 from pathlib import Path
@@ -17,6 +18,16 @@ from handrail.serve.guard import App, Door
 from handrail.serve.listen import BindAddress, address_of
 from handrail.serve.server import serve
 
+FILES = 16_384
+"""How many files and connections it may have open, if the system lets it; two hundred runs need a thousand."""
+
+
+def _raise_file_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
 
 async def serve_runs(
     config: ServeConfig, endpoint: BindAddress, listener: socket.socket, state: Path, *, as_json: bool
@@ -31,6 +42,7 @@ async def serve_runs(
         )
 
     plain_log()
+    _raise_file_limit()
     address = address_of(endpoint, listener)
     names = [name.lower() for name in config.listen.names]
     door = Door(

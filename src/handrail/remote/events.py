@@ -62,19 +62,13 @@ class EventLog:
 
     async def follow(self, after: int) -> AsyncIterator[bytes]:
         """The lines after so many, as they come, to the end; an empty one now and then while nothing comes."""
+        descriptor, place = -1, 0
         try:
-            descriptor = os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
-            while not self._file.exists() and not self.is_over:
-                await self._news.wait()
-            if not self._file.exists():
-                return
-            descriptor = os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            place = place_after(descriptor, after)
             while True:
                 news, is_over = self._news, self.is_over
-                while data := os.pread(descriptor, BLOCK, place):
+                if descriptor < 0 and (descriptor := self._open_to_read()) >= 0:
+                    place = place_after(descriptor, after)
+                while descriptor >= 0 and (data := os.pread(descriptor, BLOCK, place)):
                     place += len(data)
                     yield data
                 if is_over:
@@ -85,7 +79,15 @@ class EventLog:
                 except TimeoutError:
                     yield b"\n"
         finally:
-            os.close(descriptor)
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def _open_to_read(self) -> int:
+        """A descriptor of the file; -1 if it is not there yet."""
+        try:
+            return os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return -1
 
 
 def whole_lines(descriptor: int) -> int:

@@ -64,6 +64,10 @@ class ServedRun:
         """Say in its lines that it begins."""
         self._put(self._own_line(system("session_state_changed", state="running")))
 
+    def open_questions(self) -> list[dict[str, Any]]:
+        """The questions that wait for an answer, without secrets, as its lines show them."""
+        return [without_secrets(each, self._redactor) for each in self.questions.as_json()]
+
     def stop(self) -> None:
         """End it soon, with a result."""
         self.is_stopped = True

@@ -93,9 +93,9 @@ class Runs:
 
     def _settle(self, run: RunRecord) -> None:
         """Say how a run of the last server stands now."""
-        if run.status not in ("running", "interrupted"):
+        if run.status != "running":
             return
-        if run.status == "running" and (result := _result_of(self._store, run.id)):
+        if result := _result_of(self._store, run.id):
             self._keep(replace(run, status="finished", ended=self._now(), result=result))
             return
         problem = "the server ended while it ran"
@@ -106,10 +106,10 @@ class Runs:
         else:
             self._keep(replace(run, status="waiting", restarts=run.restarts + 1, problem=problem))
             return
-        self._keep(replace(run, status="interrupted", ended=run.ended or self._now(), problem=problem))
+        self._keep(replace(run, status="interrupted", ended=self._now(), problem=problem))
 
     async def aclose(self) -> None:
-        """End all runs at once; they can go on later."""
+        """End all runs at once. Their records stay as those of a killed server: the next one takes them up."""
         self._is_closing = True
         tasks = list(self._tasks.values())
         for task in tasks:
@@ -160,7 +160,7 @@ class Runs:
     def questions(self, run_id: str) -> list[dict[str, Any]]:
         """The open questions of a run."""
         running = self._running.get(run_id)
-        return running.questions.as_json() if running else []
+        return running.open_questions() if running else []
 
     def answer(self, client: str, run_id: str, said: Mapping[str, Any]) -> None:
         """Answer a question of a run; HttpRefusalError if the client may not, or the answer does not count."""
@@ -176,7 +176,9 @@ class Runs:
         """Stop a run; one that is over stays as it is."""
         run = self.find(client, run_id)
         if run.status == "waiting":
-            return self._keep(replace(run, status="stopped", ended=self._now(), problem=f"stopped by {client}"))
+            stopped = self._keep(replace(run, status="stopped", ended=self._now(), problem=f"stopped by {client}"))
+            self._close_log(run_id)
+            return stopped
         if (running := self._running.get(run_id)) is not None:
             running.stop()
             return self._keep(replace(run, problem=f"stopped by {client}"))
@@ -237,11 +239,16 @@ class Runs:
         return run
 
     def _log_of(self, run_id: str) -> EventLog:
-        if run_id not in self._logs:
-            known = EventLog(self._store.events_file(run_id))
-            known.is_over = not self._records[run_id].is_open
+        """The lines of a run; those of an open one are shared by all that read them."""
+        known = self._logs.get(run_id) or EventLog(self._store.events_file(run_id))
+        if self._records[run_id].is_open:
+            known.is_over = False
             self._logs[run_id] = known
-        return self._logs[run_id]
+        return known
+
+    def _close_log(self, run_id: str) -> None:
+        if (events := self._logs.pop(run_id, None)) is not None:
+            events.close()
 
     def _start_next(self) -> None:
         """Start runs that wait, as far as there is room; the oldest first."""
@@ -256,16 +263,12 @@ class Runs:
         events = self._log_of(run_id)
         try:
             await self._run(run_id, events)
-        except asyncio.CancelledError:
-            self._end(run_id, "interrupted", "the server was stopped")
-            raise
         except HandrailError as error:
             self._end(run_id, "interrupted", str(error))
         finally:
-            if self._records[run_id].is_open:
+            if self._records[run_id].is_open and not self._is_closing:
                 self._end(run_id, "interrupted", FAILED)
-            events.close()
-            self._logs.pop(run_id, None)
+            self._close_log(run_id)
             self._running.pop(run_id, None)
             del self._tasks[run_id]
             self._start_next()
