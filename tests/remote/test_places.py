@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from handrail.errors import HandrailError, HttpRefusalError
 from handrail.remote.config import ServeConfig, ServedFolder, ServeFile, build_config, read_config
 from handrail.remote.places import find_place, real_folder, schedule_folder
 from handrail.serve.guard import token_digest
+from tests.forked import unmeasured
 from tests.remote.serving import config_of
 
 STEPS = ("a", "b", "..", ".", "", "out", "in", "up", "loop", ".git", ".HANDRAIL", "~", "file", "\0", "\u212a")
@@ -129,6 +132,21 @@ def test_a_file_that_is_not_understood_starts_nothing(
     said = capsys.readouterr().err
     assert problem in said
     assert str(file) in said
+
+
+@pytest.mark.parametrize("arguments", [["tools"], ["serve", "--help"], ["schedule", "list"]], ids=" ".join)
+def test_commands_do_not_pay_for_the_server_that_they_do_not_start(tmp_path: Path, arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom handrail.cli.main import run\n"
+        f"try: run({arguments!r})\nexcept SystemExit: pass\n"
+        "found = [name for name in sys.modules if name.startswith(('handrail.remote', 'starlette', 'uvicorn'))]\n"
+        "print('\\nloaded:', found)"
+    )
+    env = {**unmeasured(), "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == "loaded: []"
 
 
 def test_a_file_that_others_can_change_is_refused(tmp_path: Path) -> None:

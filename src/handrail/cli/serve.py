@@ -34,12 +34,12 @@ def run(chosen: argparse.Namespace) -> int:
     token = "" if chosen.config else new_token()
     config = _config(chosen, token)
     endpoint = _endpoint(chosen, config)
+    check_endpoint(endpoint, token=True)
     if chosen.check:
         for line in serve_config.about(config):
             print(plain(line))
         return 0
     check_installed()
-    check_endpoint(endpoint, token=True)
     listener = bind(endpoint)
     address = address_of(endpoint, listener)
     if chosen.json:

@@ -10,7 +10,7 @@ from handrail.builtin.remote_trigger.server import ask_server
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.foreign_text import mark_foreign
 from handrail.errors import ToolError
-from handrail.tools.access import Access
+from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import Output
@@ -52,7 +52,7 @@ class RemoteTrigger(Tool[RemoteTriggerInput]):
     def access(self, args: RemoteTriggerInput, run: RunContext) -> Access:
         server = self._find(args.server)
         if isinstance(server, str):
-            return Access.unknown()
+            return EXCLUSIVE
         return Access.of(reaches=server.url, width="shared" if args.action in READS else "exclusive")
 
     def summary(self, args: RemoteTriggerInput) -> str:
