@@ -71,6 +71,7 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
         "PowerShell",
         "REPL",
         "Read",
+        "RemoteTrigger",
         "ScheduleWakeup",
         "SendMessage",
         "Skill",
