@@ -140,9 +140,20 @@ def _entry(
     """A line of the table: `path` is the tool's class below `handrail.builtin`, `given` make its arguments."""
     module, _, kind = f"handrail.builtin.{path}".rpartition(".")
 
-    @cache
-    def build() -> AnyTool:
-        tool: AnyTool = getattr(fetch(module), kind)(*(make() for make in given))
-        return tool
-
+    build = _ToolMaker(module, kind, given)
     return ToolEntry(name, lambda: stand_in(name, module, build) or build(), feature, when, simple, NEEDS.get(when, ""))
+
+
+class _ToolMaker:
+    """Makes one tool of the table, once. A session has many, so they have to be cheap."""
+
+    __slots__ = ("_given", "_kind", "_module", "_tool")
+
+    def __init__(self, module: str, kind: str, given: tuple[Callable[[], Any], ...]) -> None:
+        self._module, self._kind, self._given = module, kind, given
+        self._tool: AnyTool | None = None
+
+    def __call__(self) -> AnyTool:
+        if self._tool is None:
+            self._tool = getattr(fetch(self._module), self._kind)(*(make() for make in self._given))
+        return self._tool

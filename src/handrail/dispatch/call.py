@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.transcript import Transcript
-from handrail.dispatch.call_state import Call
+from handrail.dispatch.call_state import Call, CallEnd
 from handrail.dispatch.footprint import READS_WORLD, Footprint, footprint
-from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Rails, ToolHooks
+from handrail.dispatch.gate import NO_ANSWER, UNDECIDED, HookAnswer, Rails, ToolHooks, ask_instead
 from handrail.dispatch.invoke import invoke
 from handrail.dispatch.outcomes import (
     crash_message,
@@ -47,7 +47,6 @@ from handrail.tools.permission import NO_OPINION, Ask, Decision, Opinion, Refuse
 from handrail.tools.pool import AnyTool, Pool, definition_json
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW
-from handrail.tools.wording import did_you_mean
 
 if TYPE_CHECKING:
     from handrail.dispatch import file_tracking
@@ -69,8 +68,6 @@ class _ConflictError(HandrailError):
     """A changed input conflicts with calls that have already started."""
 
 
-_CallEnd: TypeAlias = tuple[Output | None, Cause, str, Sequence[str]]
-"""The output, the cause, the error message if there is one, and notices about the files of the call."""
 AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
 """Offers more tools from the next request on."""
 
@@ -130,8 +127,7 @@ class CallPipeline:
             held = None if places is READS_WORLD else await self._rails.places.acquire(places)
             try:
                 self._begin(call, request, decision)
-                call_tool = self._call_with_files if _tracks_files_here(request) else self._call
-                output, cause, error, notices = await call_tool(request)
+                output, cause, error, notices = await self._call(request)
             finally:
                 self._rails.places.release(held)
             marks.append(now())
@@ -201,17 +197,6 @@ class CallPipeline:
             return Decision(Verdict.DENY, str(error))
         return decision if request.use is use else replace(decision, updated_input=request.use.input)
 
-    def unknown_tool(self, use: ToolUse) -> Outcome:
-        """The outcome for an unknown tool, with the nearest name as a hint."""
-        hint = did_you_mean(use.name, self._pool.names())
-        text = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
-        return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
-
-    def disabled_tool(self, use: ToolUse) -> Outcome:
-        """The outcome for a tool that was switched off after the request was made."""
-        text = f"{use.name} cannot be used at present: it is switched off. Do it another way, or try again later."
-        return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
-
     def invalid_input(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
         """The outcome for an invalid input. A deferred tool is activated, and the model gets its schema."""
         text = f"The input for {tool.name} is wrong.\n{error}"
@@ -256,7 +241,7 @@ class CallPipeline:
             if hook.defers:
                 if call is not None and await self._host.can_defer():
                     raise _DeferredError
-                hook = _ask_instead(hook)
+                hook = ask_instead(hook)
             if hook.updated_input is not None:
                 request, doubt = await self._change_input(request, hook.updated_input, call)
         if call is not None and call.was_deferred and hook.opinion is None and not hook.asked:
@@ -308,38 +293,14 @@ class CallPipeline:
             opinion = Opinion(Strength.DENY, Verdict.DENY, "gate", reason)
             return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
 
-    async def _call_with_files(self, request: CallRequest) -> _CallEnd:
-        """As `_call`, with the declared files looked at before and after."""
-        files, cause = file_tracking.FileTracking(request), Cause.FAILED
+    async def _call(self, request: CallRequest) -> CallEnd:
+        """Call the tool, with the files that it declares and does not track itself looked at before and after."""
+        if not _tracks_files_here(request):
+            return await _call_tool(request)
         try:
-            await _run_quickly(files, files.begin)
-            output, cause, problem, _ = await self._call(request)
+            return await file_tracking.call_with_files(request, _call_tool)
         except ToolError as error:
             return None, Cause.FAILED, str(error), ()
-        finally:
-            await _run_quickly(files, partial(files.finish, done=cause is Cause.DONE))
-        return output, cause, problem, files.notices
-
-    async def _call(self, request: CallRequest) -> _CallEnd:
-        """Call the tool; its exceptions become messages."""
-        tool = request.tool
-        try:
-            output: object = await invoke(tool, request.args, request.ctx)
-            if not isinstance(output, Output):
-                raise TypeError(f"its call returned a {type(output).__name__} where an Output is due")
-        except ToolError as error:
-            return None, Cause.FAILED, str(error), ()
-        except ToolTimeoutError:
-            end = "was told to stop, but may still be running" if tool.blocking else "was stopped"
-            text = (
-                f"{request.summary} did not finish within {tool.timeout:g} seconds and {end}. "
-                "Its effects may be incomplete. Ask for less at once, or look at what was done."
-            )
-            return None, Cause.TIMED_OUT, text, ()
-        except (Exception, SystemExit) as error:  # a tool may end itself, not the program
-            log.exception("%s crashed in call %s", tool.name, request.use.id)
-            return None, Cause.CRASHED, crash_message(tool.name, error), ()
-        return output, Cause.FAILED if output.is_error else Cause.DONE, "", ()
 
     async def _after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """What the post-hooks answer."""
@@ -351,21 +312,33 @@ class CallPipeline:
             return HookAnswer(context=(f"A hook that looks at this call after it ran could not run: {problem}",))
 
 
+async def _call_tool(request: CallRequest) -> CallEnd:
+    """Call the tool; its exceptions become messages."""
+    tool = request.tool
+    try:
+        output: object = await invoke(tool, request.args, request.ctx)
+        if not isinstance(output, Output):
+            raise TypeError(f"its call returned a {type(output).__name__} where an Output is due")
+    except ToolError as error:
+        return None, Cause.FAILED, str(error), ()
+    except ToolTimeoutError:
+        end = "was told to stop, but may still be running" if tool.blocking else "was stopped"
+        text = (
+            f"{request.summary} did not finish within {tool.timeout:g} seconds and {end}. "
+            "Its effects may be incomplete. Ask for less at once, or look at what was done."
+        )
+        return None, Cause.TIMED_OUT, text, ()
+    except (Exception, SystemExit) as error:  # a tool may end itself, not the program
+        log.exception("%s crashed in call %s", tool.name, request.use.id)
+        return None, Cause.CRASHED, crash_message(tool.name, error), ()
+    return output, Cause.FAILED if output.is_error else Cause.DONE, "", ()
+
+
 def _named_places(call: Call, request: CallRequest) -> Footprint:
     """The places that the call names; what it holds in its own schedule may be wider."""
     if call.alone and request.access.width == "named":
         return footprint(request.access, request.ctx.cwd)
     return call.footprint
-
-
-UNDECIDED = Opinion(Strength.ASK, Verdict.ASK, "hooks", "a hook had put it off, and no hook has a say in it any more")
-
-
-def _ask_instead(hook: HookAnswer) -> HookAnswer:
-    """Ask about a call that cannot be put off, and say why."""
-    assert hook.opinion is not None
-    reason = f"{hook.opinion.reason}, which only works for the single call of an answer in a run without a terminal"
-    return replace(hook, opinion=replace(hook.opinion, reason=reason))
 
 
 def _is_consented(call: Call, outcome: Outcome) -> bool:
@@ -399,14 +372,6 @@ async def _validate(request: CallRequest) -> str:
     if _tracks_files_here(request) and (problem := file_tracking.unread_problem(request)):
         raise _InputRefusedError(problem)
     return doubt
-
-
-async def _run_quickly(files: "file_tracking.FileTracking", step: Callable[[], None]) -> None:
-    """Run a step at once if that is quick, else in a thread."""
-    if files.is_quick:
-        step()
-    else:
-        await in_thread(step)
 
 
 def _tracks_files_here(request: CallRequest) -> bool:

@@ -1,9 +1,10 @@
 """A call in the executor, and its states."""
 
 import asyncio
+from collections.abc import Sequence
 from enum import IntEnum
 from operator import sub
-from typing import Any
+from typing import Any, TypeAlias
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.footprint import WORLD, WRITES_WORLD, Footprint
@@ -13,8 +14,12 @@ from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import Progress
 from handrail.tools.events import CallCards
 from handrail.tools.flags import short
-from handrail.tools.outcome import Outcome, Timings
+from handrail.tools.outcome import Cause, Outcome, Timings
+from handrail.tools.output import Output
 from handrail.tools.pool import AnyTool
+
+CallEnd: TypeAlias = tuple[Output | None, Cause, str, Sequence[str]]
+"""How a tool ended: its output, the cause, the error message if there is one, and notices about its files."""
 
 
 class CallState(IntEnum):

@@ -24,11 +24,13 @@ from handrail.dispatch.footprint import WRITES_WORLD, footprint
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.outcomes import (
     crash_outcome,
+    disabled_tool_outcome,
     ending_facts,
     error_outcome,
     rejected_outcome,
     repeat_outcome,
     stopped_outcome,
+    unknown_tool_outcome,
 )
 from handrail.dispatch.queue import CallQueue
 from handrail.dispatch.results import ResultStore
@@ -151,10 +153,10 @@ class ToolExecutor:
             return
         call.tool = self._pool.find(use.name)
         if call.tool is None:
-            self._complete(call, self._pipeline.unknown_tool(whole))
+            self._complete(call, unknown_tool_outcome(whole, self._pool.names()))
             return
         if not is_enabled(call.tool):
-            self._complete(call, self._pipeline.disabled_tool(whole))
+            self._complete(call, disabled_tool_outcome(whole))
             return
         call.args, call.problem = parse(call.tool, use.input)
         call.read_only = call.problem is None and flag(call.tool.is_read_only, call.args)

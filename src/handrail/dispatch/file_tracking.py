@@ -12,13 +12,15 @@ kept, but need not have been read.
 import logging
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 
 from handrail.conversation.blocks import Json
+from handrail.dispatch.call_state import CallEnd
+from handrail.dispatch.threads import in_thread
 from handrail.errors import ToolError
 from handrail.files.journal import FileState, Note
 from handrail.files.memory import ReadRecord
@@ -27,6 +29,7 @@ from handrail.files.read_check import known_digest, not_read
 from handrail.files.replace import KINDS, TargetFile
 from handrail.records import record
 from handrail.tools.flags import whatever_the_input
+from handrail.tools.outcome import Cause
 from handrail.tools.pool import AnyTool
 from handrail.tools.request import CallRequest
 
@@ -46,6 +49,30 @@ def unread_problem(request: CallRequest) -> str:
         if place.kind is FileKind.FILE and request.ctx.files.get(Path(place.real)) is None:
             return not_read(place.spelling)
     return ""
+
+
+async def call_with_files(request: CallRequest, call: Callable[[CallRequest], Awaitable[CallEnd]]) -> CallEnd:
+    """
+    Call a tool, with the declared files looked at before and after.
+
+    Raises:
+        ToolError: a file to be written was not read or has changed since, or the journal cannot be written.
+    """
+    files, cause = FileTracking(request), Cause.FAILED
+    try:
+        await _run_quickly(files, files.begin)
+        output, cause, problem, _ = await call(request)
+    finally:
+        await _run_quickly(files, partial(files.finish, done=cause is Cause.DONE))
+    return output, cause, problem, files.notices
+
+
+async def _run_quickly(files: "FileTracking", step: Callable[[], None]) -> None:
+    """Run a step at once if that is quick, else in a thread."""
+    if files.is_quick:
+        step()
+    else:
+        await in_thread(step)
 
 
 @record

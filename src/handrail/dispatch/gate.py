@@ -46,6 +46,15 @@ class HookAnswer:
 
 NO_ANSWER = HookAnswer()
 
+UNDECIDED = Opinion(Strength.ASK, Verdict.ASK, "hooks", "a hook had put it off, and no hook has a say in it any more")
+
+
+def ask_instead(hook: HookAnswer) -> HookAnswer:
+    """Ask about a call that cannot be put off, and say why."""
+    assert hook.opinion is not None
+    reason = f"{hook.opinion.reason}, which only works for the single call of an answer in a run without a terminal"
+    return replace(hook, opinion=replace(hook.opinion, reason=reason))
+
 
 class ToolHooks(Protocol):
     """Asked before and after a call."""

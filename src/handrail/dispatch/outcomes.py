@@ -1,6 +1,7 @@
 """The outcomes that the engine makes itself, and the results of calls as the model gets them."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
@@ -10,6 +11,7 @@ from handrail.tools.abort import AbortReason
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
 from handrail.tools.output import sendable
 from handrail.tools.permission import Decision
+from handrail.tools.wording import did_you_mean
 
 MAX_MESSAGE = 10_000
 
@@ -130,6 +132,18 @@ def stopped_outcome(
 
 def _error(use: ToolUse, text: str) -> ToolResult:
     return tool_result(use, (message(text),), is_error=True)
+
+
+def unknown_tool_outcome(use: ToolUse, names: Iterable[str]) -> Outcome:
+    """There is no such tool; the nearest name is a hint."""
+    text = f"There is no tool {use.name!r}.{did_you_mean(use.name, names)} Use one of the tools you were given."
+    return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
+
+
+def disabled_tool_outcome(use: ToolUse) -> Outcome:
+    """The tool was switched off after the request was made."""
+    text = f"{use.name} cannot be used at present: it is switched off. Do it another way, or try again later."
+    return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
 
 def crash_outcome(use: ToolUse, error: BaseException, timings: Timings = NO_TIME) -> Outcome:

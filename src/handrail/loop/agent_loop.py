@@ -9,18 +9,16 @@ events, which are read before the next step begins. Only the attempt at a turn g
 """
 
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.request import History
 from handrail.errors import HandrailError
 from handrail.hooks.news import HookNews
-from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan, is_too_long
 from handrail.loop.complete_prompt import CompletedPrompt, CompletePrompt, PromptRefusal
 from handrail.loop.conversation_state import ActiveRun, ConversationState
 from handrail.loop.event_queue import EventQueue
@@ -28,7 +26,6 @@ from handrail.loop.events import (
     SYNTHETIC,
     AnswerDiscarded,
     BlockComplete,
-    Compacted,
     Interrupted,
     LoopEvent,
     MessageAdded,
@@ -38,19 +35,20 @@ from handrail.loop.events import (
     ResultsComplete,
     RunEnded,
     RunStarted,
-    Summarising,
 )
 from handrail.loop.facts import end_facts, request_facts
+from handrail.loop.history_room import HistoryRoom
 from handrail.loop.interruptible import run_or_abort
 from handrail.loop.journal import TurnJournal
 from handrail.loop.limits import RunClock
 from handrail.loop.loop_messages import interruption_message, retry_message
 from handrail.loop.progress import RunProgress
 from handrail.loop.requests import ToolDefinitions, build_request
-from handrail.loop.run_config import RunConfig, RunObserver
+from handrail.loop.run_config import RunConfig
 from handrail.loop.run_hooks import Expansion, RunHooks, hook_attachments, hook_note
-from handrail.loop.state import Move, RunState, TurnResult, Why, next_state
+from handrail.loop.state import Move, RunState, Why, next_state
 from handrail.loop.turn import Attempt, DeferredCallAttempt, TurnRequest
+from handrail.loop.turn_hooks import TurnHooks
 from handrail.tools.abort import AbortSignal
 from handrail.tools.outcome import Outcome
 
@@ -81,18 +79,18 @@ class AgentLoop:
         self._signal = signal
         self.state = RunState()
         self.ended: RunEnded | None = None
-        self._queue = EventQueue(conversation)
+        self._queue = EventQueue(conversation, config.observer)
         self._emit, self._add = self._queue.emit, self._queue.add
-        if config.observer is not None:
-            self._emit = partial(self._emit_observed, config.observer)
         self._hooks = RunHooks(config, conversation, signal, self._emit)
         self._tools = ToolDefinitions()
         self._progress = RunProgress(config)
+        self._room = HistoryRoom(
+            config, conversation, self._hooks, self._progress, self._queue, signal=signal, instructions=instructions
+        )
         self._journal = TurnJournal()
-        self._cwd = str(conversation.context.cwd)
+        self._turn_hooks = TurnHooks(self._hooks, self._progress, conversation, self._add)
         self._attempt: Attempt | None = None
         self._attempt_number = 0
-        self._has_made_room = False
         self._has_started = False
         self._is_closed = False
 
@@ -127,9 +125,9 @@ class AgentLoop:
         await self._add_prompt(additions)
         yield None
         while not self._should_stop():
-            planned = await self._plan_compaction(forced=False)
+            planned = await self._room.plan(forced=False)
             yield None
-            await self._compact(planned)
+            await self._room.take(planned)
             if self._should_stop():
                 return
             attempt = self._send_request()
@@ -137,10 +135,10 @@ class AgentLoop:
             if not await self._finish_attempt(attempt):
                 return
             has_room = False
-            if self._needs_room(attempt):
-                planned = await self._plan_compaction(forced=True)
+            if self._room.is_needed(attempt):
+                planned = await self._room.plan(forced=True)
                 yield None
-                has_room = await self._compact(planned)
+                has_room = await self._room.take(planned)
             if not has_room and not attempt.is_discarded:
                 await self._after_turn(attempt)
             yield None
@@ -149,9 +147,9 @@ class AgentLoop:
         """The steps of a run that only makes a summary, because the user asked for one."""
         await self._acquire(owner)
         await self._start()
-        planned = await self._plan_compaction(forced=True)
+        planned = await self._room.plan(forced=True)
         yield None
-        await self._compact(planned)
+        await self._room.take(planned)
         why = Why.ABORTED_STREAMING if self._signal.aborted else Why.COMPLETED
         if self._signal.aborted:
             self._emit(Interrupted(why))
@@ -183,10 +181,6 @@ class AgentLoop:
             if attempt.stopped_by:
                 self._conversation.history.append(interruption_message(attempt.stopped_by))
 
-    def _emit_observed(self, observer: RunObserver, event: LoopEvent) -> None:
-        observer.on_event(event, self._conversation.context)
-        self._queue.emit(event)
-
     # Start
 
     async def _acquire(self, owner: Callable[[], ActiveRun | None]) -> None:
@@ -206,20 +200,10 @@ class AgentLoop:
     async def _start(self) -> Sequence[UserMessage | Attachment]:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
-        self._clock = RunClock(config.limits)
+        self._clock = self._room.clock = RunClock(config.limits)
         names = tuple(tool.name for tool in conversation.catalog.pool.listed)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
-        if config.hooks is None or self._instructions is not None:
-            return ()
-        if not conversation.context.agent.is_main:
-            return await self._hooks.subagent_start()
-        if conversation.session_started:
-            return ()
-        conversation.session_started = True
-        source = conversation.start_source or ("resume" if conversation.history.messages else "startup")
-        words = config.first_words if source == "startup" else ""
-        first = (UserMessage((Text(words),)),) if words else ()
-        return (*await self._hooks.session_start(source, config.model_name), *first)
+        return () if self._instructions is not None else await self._hooks.start(config)
 
     # Prompt
 
@@ -293,72 +277,6 @@ class AgentLoop:
                 self._emit(QueuedMessageTaken(message))
                 self._add(*hook_attachments(answer))
 
-    # Make room
-
-    async def _plan_compaction(self, *, forced: bool) -> Compaction | SummaryPlan | None:
-        """Plan a compaction if one is needed. A summary is announced before it is made."""
-        if self._config.compact is None:
-            return None
-        history = self._conversation.history
-        request = CompactionRequest(history, self._config.model_name, history.filled, forced, self._instructions)
-        planning = self._config.compact(request)
-        planned = None if planning is None else await self._run_compactor(planning)
-        if not isinstance(planned, SummaryPlan):
-            return planned
-        if not await self._hooks.allows_summary(self._trigger, self._instructions or "", self._clock.seconds_left):
-            if self._instructions is not None:
-                self._progress.text = "A hook keeps the conversation as it is."
-            return None
-        if self._signal.aborted:
-            return None
-        self._emit(Summarising(on=True))
-        return planned
-
-    async def _compact(self, planned: Compaction | SummaryPlan | None) -> bool:
-        """Replace the history as planned. False = the history is unchanged and the run was not interrupted."""
-        conversation = self._conversation
-        before, tokens = len(conversation.history.messages), conversation.history.filled
-        if isinstance(planned, SummaryPlan):
-            try:
-                planned = await self._run_compactor(planned.summarise())
-            finally:
-                self._emit(Summarising(on=False))
-        if planned is None:
-            return self._signal.aborted
-        conversation.replace_history(planned.messages)
-        if planned.kind == "full":
-            # the summary may have lost the announcement
-            conversation.announced_tools = conversation.announced_servers = frozenset()
-            self._queue.announce_tools()
-            self._add(*self._config.reattach(conversation.context))
-            self._add(*await self._hooks.after_summary(planned.messages, self._config.model_name, self._trigger))
-        if self._instructions is not None:
-            self._progress.text = planned.note
-        after = len(conversation.history.messages)
-        self._emit(Compacted(planned.kind, before, after, tokens, planned.note, self._trigger))
-        return True
-
-    async def _run_compactor(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """Wait for the compactor as for an answer. If a user asked for it, its failure is the text of the run."""
-        try:
-            return await run_or_abort(work, self._signal, self._clock.seconds_left)
-        except HandrailError as error:
-            if self._instructions is None:
-                raise
-            self._progress.text = self._progress.text or str(error)
-            return None
-
-    def _needs_room(self, attempt: Attempt) -> bool:
-        """Whether the model refused the request as too long, for the first time in this run."""
-        if self._has_made_room or attempt.is_discarded or not (attempt.failure and is_too_long(attempt.failure)):
-            return False
-        self._has_made_room = True
-        return True
-
-    @property
-    def _trigger(self) -> str:
-        return "auto" if self._instructions is None else "manual"
-
     # Request and turn
 
     def _should_stop(self) -> bool:
@@ -430,7 +348,7 @@ class AgentLoop:
             self._conversation.deferred_call = attempt.deferred_call
         state = next_state(self.state, turn, self._config.structured_retries)
         if self._config.hooks is not None:
-            state = await self._apply_hooks(state, turn, attempt.outcomes)
+            state = await self._turn_hooks.apply(state, turn, attempt.outcomes, self._clock.seconds_left)
         if state.move is Move.ABORTED or (turn.stopped_by and state.why is not Why.TOOL_DEFERRED):
             self._queue.add_interruption(state.why)
         if state.is_over:
@@ -439,29 +357,6 @@ class AgentLoop:
         else:
             self.state = state
             await self._prepare_request(attempt.outcomes)
-
-    async def _apply_hooks(self, state: RunState, turn: TurnResult, outcomes: Sequence[Outcome]) -> RunState:
-        """Hooks may stop a run that would go on, and keep one going that would stop."""
-        if turn.has_failed and self._progress.failure is not None and state.why is Why.MODEL_FAILED:
-            await self._hooks.stop_failure(self._progress.failure, self._progress.text)
-        elif state.why is Why.TOOL_RESULTS:
-            before, self._cwd = self._cwd, str(self._conversation.context.cwd)
-            await self._hooks.cwd_changed(before, self._clock.seconds_left)
-            self._add(*await self._hooks.permission_denied(outcomes, self._clock.seconds_left))
-            answer = await self._hooks.post_tool_batch(outcomes, self._clock.seconds_left)
-            self._add(*hook_attachments(answer))
-            if answer is not None and (answer.block is not None or answer.stop is not None):
-                self._progress.problem = answer.stop or answer.block or ""
-                return state.to(Why.HOOK_STOPPED)
-        elif state.why is Why.COMPLETED:
-            answer, is_blocked = await self._hooks.stop(self._progress.text, self._clock.seconds_left)
-            self._add(*hook_attachments(answer))
-            if is_blocked and turn.limit:
-                return state.to(turn.limit)
-            if is_blocked and answer is not None:
-                self._add(hook_note(answer.block or ""))
-                return state.to(Why.STOP_BLOCKED)
-        return state
 
     async def _prepare_request(self, outcomes: Sequence[Outcome]) -> None:
         """Add everything that goes into the next request besides the results."""

@@ -1,25 +1,29 @@
 """Events that wait to be read, and the messages that the loop adds to the history with an event for each."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import Interrupted, LoopEvent, MessageAdded
 from handrail.loop.loop_messages import interruption_message
+from handrail.loop.run_config import RunObserver
 from handrail.loop.state import Why
 from handrail.tools.catalog import announcement
 from handrail.tools.pool import SEARCH_TOOL
 
 
 class EventQueue:
-    """The events of one run, in order."""
+    """The events of one run, in order. An observer learns of each when it happens, not when it is read."""
 
-    def __init__(self, conversation: ConversationState) -> None:
+    def __init__(self, conversation: ConversationState, observer: RunObserver | None = None) -> None:
         self._conversation = conversation
         self._events: deque[LoopEvent] = deque()
-        self.emit = self._events.append
+        self.emit: Callable[[LoopEvent], None] = self._events.append
+        if observer is not None:
+            self.emit = partial(_emit_observed, observer, conversation, self._events)
         self.clear = self._events.clear
 
     def drain(self) -> Iterator[LoopEvent]:
@@ -57,3 +61,10 @@ class EventQueue:
             conversation.announced_tools = pool.held
             conversation.announced_servers = conversation.announced_servers.union(connecting)
             self.add(Attachment("tools", (Text(announcement(pool, connecting)),)))
+
+
+def _emit_observed(
+    observer: RunObserver, conversation: ConversationState, events: deque[LoopEvent], event: LoopEvent
+) -> None:
+    observer.on_event(event, conversation.context)
+    events.append(event)

@@ -66,6 +66,21 @@ class RunHooks:
         work = self._hooks.fire(event, fields, self._conversation.context, request=request, on_news=self._on_news)
         return await run_or_abort(work, self._signal, left)
 
+    async def start(self, config: RunConfig) -> tuple[UserMessage | Attachment, ...]:
+        """What hooks add at the start of a session or a sub-agent."""
+        conversation = self._conversation
+        if self._hooks is None:
+            return ()
+        if not conversation.context.agent.is_main:
+            return await self.subagent_start()
+        if conversation.session_started:
+            return ()
+        conversation.session_started = True
+        source = conversation.start_source or ("resume" if conversation.history.messages else "startup")
+        words = config.first_words if source == "startup" else ""
+        first = (UserMessage((Text(words),)),) if words else ()
+        return (*await self.session_start(source, config.model_name), *first)
+
     async def session_start(self, source: str, model: str) -> tuple[UserMessage | Attachment, ...]:
         """What SessionStart hooks add: notes for the model, and a first user message."""
         answer = await self._fire("SessionStart", source=source, model=model)

@@ -123,6 +123,7 @@ def unwanted_tools(wanted: Iterable[str] | None) -> frozenset[str]:
     return frozenset() if wanted is None else builtin_names() - frozenset(wanted)
 
 
+@cache
 def builtin_names() -> frozenset[str]:
     """The names of all built-in tools that can be asked for."""
     return frozenset(builtin_loaders({})) - {"ToolSearch"}
