@@ -9,7 +9,7 @@ from typing import Any
 
 from handrail.agents.definitions import NAME, AgentDefinition
 from handrail.cli.permission_flags import warn
-from handrail.cli.terminal import counted
+from handrail.cli.terminal import count_of
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
@@ -125,5 +125,5 @@ def _check(problems: list[str], count: int, *, as_json: bool) -> int:
     else:
         for problem in problems:
             print(plain(problem))
-        print(f"{counted(count, 'agent')}, {counted(len(problems), 'problem')}")
+        print(f"{count_of(count, 'agent')}, {count_of(len(problems), 'problem')}")
     return 1 if problems else 0

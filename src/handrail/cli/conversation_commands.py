@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from handrail.cli.clipboard import read_clipboard_image
 from handrail.cli.extension_commands import extension_commands
 from handrail.cli.flags import EFFORTS
 from handrail.cli.session_choice import choose_session
 from handrail.cli.task_output import read_end
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError
+from handrail.lazy import lazy
 from handrail.permissions.modes import MODES
 from handrail.processes.run import run as run_program
 from handrail.session.background import running_tasks, unheard_tasks
@@ -25,12 +27,16 @@ from handrail.tui.interactive.chat import Chat, ChatCommand, SentPrompt
 from handrail.tui.interactive.dialog import DialogChoice, DialogQuestion
 
 if TYPE_CHECKING:
+    from handrail.builtin.read import images
     from handrail.conversation.request import Effort
+else:  # it loads a library for images
+    images = lazy("handrail.builtin.read.images")
 
 CYCLE = ("default", "acceptEdits", "plan", "bypassPermissions")
 KEYS = """Enter sends, Alt+Enter or Ctrl+J begins a new line, Up brings back what was sent, Ctrl+R searches it.
 Esc interrupts, twice goes back to an earlier message; Ctrl+C interrupts, twice leaves.
 Shift+Tab changes the mode, Ctrl+O shows the transcript, Ctrl+T tasks and agents, Ctrl+G opens your editor.
+Ctrl+V puts the image in the clipboard into the message; the path of an image file does the same.
 @ completes files, / commands; !command runs in your shell, #note goes into a memory file."""
 INIT = """Look at this project and write a file AGENTS.md in its top folder for agents that will work here: how to
 build, test and lint it, how it is laid out, and which conventions are not obvious. Short, true and specific. If the
@@ -204,6 +210,13 @@ async def check(chat: Chat, _words: str) -> None:
     await run_handrail(chat, "doctor")
 
 
+async def paste_image(chat: Chat, _words: str) -> None:
+    """Put the image in the clipboard into the message."""
+    data = await read_clipboard_image()
+    picture = await asyncio.to_thread(images.fit_image, data, "the image in the clipboard")
+    chat.front.insert(f"{chat.images.add(picture.block)} ")
+
+
 # Memory and tasks
 
 
@@ -279,6 +292,7 @@ def chat_commands() -> dict[str, ChatCommand]:
         "mode": ChatCommand("What runs without a question", set_mode, "[mode]"),
         "next-mode": ChatCommand("Change to the next mode", next_mode),
         "note": ChatCommand("Write a note into a memory file", add_note, "text"),
+        "paste-image": ChatCommand("Put the image in the clipboard into the message", paste_image),
         "permissions": ChatCommand("The rules in force, and where they are written", show_permissions),
         "quit": ChatCommand("Leave", leave),
         "resume": ChatCommand("Go on with another session of this folder", resume, "[session]"),

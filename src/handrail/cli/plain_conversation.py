@@ -143,14 +143,21 @@ class PlainFront:
         self._screen = screen
         self._keyboard = keyboard
         self._view: RunView | None = None
+        self._inserted = ""
         self._loop = asyncio.get_running_loop()
         self._one_by_one = asyncio.Lock()
 
     async def read(self, given: str = "") -> str | None:
         """The next line that is typed; None at the end of the input."""
-        self._screen.write(f"> {plain(given)}\n" if given else "> ")
+        inserted, self._inserted = self._inserted, ""
+        self._screen.write(f"> {plain(given)}\n" if given else f"> {inserted}")
         self._screen.flush()
-        return given or await self._keyboard.line()
+        line = given or await self._keyboard.line()
+        return line if line is None else inserted + line
+
+    def insert(self, text: str) -> None:
+        """Begin the next message with a text."""
+        self._inserted += text
 
     def on_event(self, event: LoopEvent) -> None:
         """Draw an event."""

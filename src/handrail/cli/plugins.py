@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.cli.permission_flags import warn
-from handrail.cli.terminal import counted
+from handrail.cli.terminal import count_of
 from handrail.cli.trust import ask
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.config.plugin_store import LOCAL, InstalledPlugin, PluginStore
@@ -390,7 +390,7 @@ def _check(store: PluginStore, settings: SessionSettings, *, as_json: bool) -> i
     else:
         for problem in problems:
             print(plain(problem))
-        print(f"{counted(count, 'plugin')}, {counted(len(problems), 'problem')}")
+        print(f"{count_of(count, 'plugin')}, {count_of(len(problems), 'problem')}")
     return 1 if problems else 0
 
 

@@ -19,7 +19,7 @@ WORDS = {
 """The words that say how something stands, and their colours."""
 
 
-def counted(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """A number with its noun: `1 skill`, `2 skills`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 

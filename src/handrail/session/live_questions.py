@@ -4,8 +4,8 @@ Questions of a running session, answered from elsewhere: over a socket that only
     <state>/live/<digest of the session's id>.sock      made with the first question, removed with the session
 
 A page connects, gets the open questions, and sends answers; each names the question and carries the digest of what was
-shown. Whoever is asked here too, such as the terminal, may answer as well: the first answer counts, and the others see
-that the question is gone. A process that this session started cannot answer its questions.
+shown. Another front that is asked too, such as the terminal, may answer as well: the first answer counts, and the
+others see that the question is gone. A process that this session started cannot answer its questions.
 """
 
 import asyncio
@@ -192,7 +192,7 @@ class LiveQuestions:
 
 
 class LiveHandler:
-    """Asks in the browser and, if there is one, whoever is asked otherwise. The first answer counts."""
+    """Asks in the browser and, if there is one, the other front of the session. The first answer counts."""
 
     def __init__(self, questions: LiveQuestions, other: Handler | None) -> None:
         self._questions = questions

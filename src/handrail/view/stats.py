@@ -182,7 +182,7 @@ class SessionStats:
                 return [dict(each) for each in denials]
             case "slowest":
                 return [dict(each) for _, _, each in sorted(self._slowest, key=lambda each: -each[0])]
-        rows = [{COLUMNS[name]: key, **shared(each)} for key, each in self.groups[name].items()]
+        rows = [{COLUMNS[name]: key, **as_row(each)} for key, each in self.groups[name].items()]
         if name == "days":
             return sorted(rows, key=lambda row: str(row["day"]))
         return sorted(rows, key=lambda row: (-row["dollars"], -row["calls"], row[COLUMNS[name]]))
@@ -193,7 +193,7 @@ class SessionStats:
             "format": FORMAT,
             "version": VERSION,
             "since": self.since or None,
-            "total": {**shared(self.total), "asked": self.asked},
+            "total": {**as_row(self.total), "asked": self.asked},
             "stages": self.stages,
             **{name: self.table(name) for name in TABLES},
         }
@@ -223,7 +223,7 @@ def add_call(each: SumData, call: CallData) -> None:
     each["denied"] += call["status"] == "denied"
 
 
-def shared(each: SumData) -> dict[str, Any]:
+def as_row(each: SumData) -> dict[str, Any]:
     """A sum with the part of its input that came from a cache."""
     tokens = each["tokens"]
     whole = tokens["input"] + tokens["cache_read"] + tokens["cache_write"]

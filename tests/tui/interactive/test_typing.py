@@ -11,7 +11,9 @@ from tests.interactive import Conversing
 from tests.session.test_mcp_session import REFERENCE
 from tests.tui.interactive.test_conversation import CHECK, leave, said
 
+from handrail.cli.clipboard import read_clipboard_image
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.errors import HandrailError
 from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -256,3 +258,51 @@ async def test_paths_of_images_and_resources_of_servers_go_along_with_a_prompt(p
     assert '"type": "image"' in server.requests[0].raw.decode().replace('":"', '": "')
     assert "@ref:notes://today" in server.requests[1].raw.decode()
     assert "sunny" in server.requests[1].raw.decode()
+
+
+@pytest.mark.parametrize("way", [(), ("--plain",)], ids=["drawn", "line by line"])
+async def test_an_image_in_the_clipboard_goes_along_with_the_message(project: Path, way: tuple[str, ...]) -> None:
+    programs = project.parent / "programs"
+    programs.mkdir()
+    (programs / "image.png").write_bytes(PIXEL)
+    (programs / "xclip").write_text(f"#!/bin/sh\ncat {programs}/image.png\n")
+    (programs / "xclip").chmod(0o755)
+    async with ModelServer([said("A picture.")], strict=True) as server:
+        env = variables(server, project)
+        env |= {"DISPLAY": ":7", "PATH": f"{programs}:{env['PATH']}"}
+        env.pop("WAYLAND_DISPLAY", None)
+        async with Conversing(project, env, *way) as terminal:
+            await terminal.until("/help shows")
+            if way:
+                terminal.type("/paste-image\r")
+            else:
+                await terminal.until("mode default")
+                terminal.type("\x16")
+            await terminal.until("> [image #1]")
+            terminal.type("What is it?\r")
+            await terminal.until("A picture.")
+            (programs / "xclip").write_text("#!/bin/sh\nexit 1\n")
+            terminal.type("/paste-image\r")
+            await terminal.until("There is no image in the clipboard.")
+            terminal.type("/exit\r")
+            assert await terminal.code() == 0
+    *_, text, image = server.requests[0].body["messages"][-1]["content"]
+    assert text["text"].strip() == "[image #1] What is it?"
+    assert base64.b64decode(image["source"]["data"]) == PIXEL
+
+
+@pytest.mark.parametrize(
+    ("env", "platform", "said_then"),
+    [
+        pytest.param({}, "linux", "There is no desktop", id="over ssh"),
+        pytest.param({"WAYLAND_DISPLAY": "w"}, "linux", "Install wl-clipboard", id="Wayland"),
+        pytest.param({"DISPLAY": ":0"}, "linux", "Install xclip", id="X"),
+        pytest.param({}, "darwin", "Install pngpaste", id="macOS"),
+    ],
+)
+async def test_without_a_way_to_the_clipboard_what_to_do_is_said(
+    env: dict[str, str], platform: str, said_then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(HandrailError, match=said_then):
+        await read_clipboard_image(env, platform)

@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.cli.mcp.targets import find_target, settings_here
 from handrail.cli.permission_flags import warn
-from handrail.cli.terminal import ReportScreen, counted
+from handrail.cli.terminal import ReportScreen, count_of
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError
 from handrail.session.session_settings import SessionSettings
@@ -64,7 +64,7 @@ def report(row: dict[str, Any]) -> list[str]:
     screen = ReportScreen(sys.stdout)
     if "protocol" not in row:
         return screen.wrap(f"{row['server']}: failed. {row['problems'][0]}", 2)
-    offers = ", ".join(counted(row[f"{kind}s"], kind) for kind in ("tool", "prompt", "resource"))
+    offers = ", ".join(count_of(row[f"{kind}s"], kind) for kind in ("tool", "prompt", "resource"))
     who = f"{row['name']} {row['version']}".strip()
     first = f"{row['server']}: ok. {who}, protocol {row['protocol']} over {row['transport']}, {offers}"
     lines = screen.wrap(f"{first}, in {row['seconds']:.2f} s.", 2)

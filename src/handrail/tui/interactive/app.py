@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, has_focus
@@ -31,6 +30,7 @@ from handrail.tui.interactive.completion import MAX_SHOWN
 from handrail.tui.interactive.dialog import DialogQuestion, DialogReply, Questions, question_lines
 from handrail.tui.interactive.dialog_keys import DialogKeys
 from handrail.tui.interactive.frames import FrameOutput, ScreenBlock, install
+from handrail.tui.interactive.graphemes import GraphemeBuffer, GraphemeProcessor
 from handrail.tui.interactive.input_line import PastedTexts
 from handrail.tui.interactive.key_bindings import KeyAction, bind
 from handrail.tui.interactive.lines_control import LinesControl
@@ -56,7 +56,7 @@ class Actions(Protocol):
     def end(self) -> None: ...
 
     def act(self, name: str) -> None:
-        """Do what a key is bound to: next-mode, transcript, tasks, history-search."""
+        """Do what a key is bound to: next-mode, transcript, tasks, history-search, paste-image."""
         ...
 
     def take_back(self) -> str:
@@ -109,17 +109,18 @@ class TerminalApp:
         self._has_news = False
         self.pasted = PastedTexts()
         self.questions = Questions(time.monotonic, self._questions_changed)
-        self.buffer = Buffer(multiline=True, history=history, completer=completer, complete_while_typing=True)
-        self._edit = Buffer(multiline=True)
+        self.buffer = GraphemeBuffer(multiline=True, history=history, completer=completer, complete_while_typing=True)
+        self._edit = GraphemeBuffer(multiline=True)
+        graphemes = GraphemeProcessor(output.marks)
         self._input_window = Window(
-            BufferControl(self.buffer, focus_on_click=False),
+            BufferControl(self.buffer, [graphemes], focus_on_click=False),
             wrap_lines=True,
             dont_extend_height=True,
             height=lambda: Dimension(min=1, max=max(self._output.get_size().rows // 3, 1)),
             get_line_prefix=lambda line, wrapped: "> " if line == wrapped == 0 else "  ",
         )
         self._edit_window = Window(
-            BufferControl(self._edit),
+            BufferControl(self._edit, [graphemes]),
             wrap_lines=True,
             dont_extend_height=True,
             height=lambda: Dimension(min=1, max=max(self._output.get_size().rows // 3, 1)),
@@ -252,7 +253,7 @@ class TerminalApp:
 
     def _key_actions(self) -> list[KeyAction]:
         typing = has_focus(self.buffer)
-        named = ("next-mode", "transcript", "tasks", "history-search")
+        named = ("next-mode", "transcript", "tasks", "history-search", "paste-image")
         return [
             KeyAction("submit", self._on_submit, typing),
             KeyAction("newline", lambda event: event.current_buffer.insert_text("\n")),

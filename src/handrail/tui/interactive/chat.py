@@ -27,6 +27,7 @@ from handrail.tools.cards import Tone
 from handrail.transcripts.writer import new_id
 from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
 from handrail.tui.interactive.image_paths import mention_images
+from handrail.tui.interactive.input_line import PastedImages
 from handrail.tui.interactive.transcript import TranscriptText
 
 MAX_OUTPUT = 30_000
@@ -47,6 +48,10 @@ class Front(Protocol):
 
     async def page(self, text: str) -> None:
         """Show a long text."""
+        ...
+
+    def insert(self, text: str) -> None:
+        """Put a text into the message that is being written."""
         ...
 
 
@@ -78,6 +83,7 @@ class Chat:
     commands: Mapping[str, ChatCommand]
     sent: list[SentPrompt] = field(default_factory=list)
     transcript: TranscriptText = field(default_factory=lambda: TranscriptText(lambda: time.strftime("%H:%M:%S")))
+    images: PastedImages = field(default_factory=PastedImages)
     wants_end: bool = False
     wants_session: str = ""
     """The session to go on with, instead of this one."""
@@ -119,7 +125,7 @@ class Chat:
         """Let the agent work on a prompt; `literal`: no commands are found in it."""
         sent = SentPrompt(new_id(), text, len(self.session.conversation.messages))
         self.sent.append(sent)
-        message = UserMessage((Text(text),))
+        message = self._message(text)
         async with aclosing(self.session.drive(message, literal=literal, prompt_id=sent.id)) as events:
             async for event in events:
                 if isinstance(event, Compacted | ConversationReset):
@@ -149,7 +155,10 @@ class Chat:
 
     def queue(self, text: str) -> None:
         """Add a message to the running turn; calls that give way to one stop now."""
-        self.session.conversation.send(UserMessage((Text(text),)), interrupt=True)
+        self.session.conversation.send(self._message(text), interrupt=True)
+
+    def _message(self, text: str) -> UserMessage:
+        return UserMessage((Text(text), *self.images.named_in(text)))
 
     def go_back(self, to: SentPrompt, *, conversation: bool, files: bool) -> list[str]:
         """Go back to before a prompt: what was said, the files, or both. The files that were brought back."""

@@ -20,6 +20,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import Renderer
 
 from handrail.records import record
+from handrail.tui.interactive.graphemes import GraphemeMarks
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 RESTORE = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
@@ -49,8 +50,14 @@ class FrameOutput(Vt100_Output):
     """Writes each frame in one piece, which terminals that know synchronized output show at once."""
 
     _depth = 0
+    marks = GraphemeMarks()
+    """What stands for characters of several code points in the layout."""
     is_gone = False
     """Whether the terminal has left; nothing is written to it any more."""
+
+    def write(self, data: str) -> None:
+        """Write text of the layout."""
+        super().write(self.marks.unmark(data))
 
     @contextmanager
     def frame(self) -> Iterator[None]:

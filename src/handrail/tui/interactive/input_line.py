@@ -1,4 +1,4 @@
-"""The input line: its history across sessions, and pasted text that is folded into a placeholder."""
+"""The input line: its history across sessions, and pasted text and images, for which a placeholder stands."""
 
 import asyncio
 import json
@@ -8,9 +8,12 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
+from handrail.conversation.blocks import Image
+
 FOLDED_LINES, FOLDED_CHARACTERS = 10, 1_000
 """A longer paste is folded."""
 PLACEHOLDER = re.compile(r"\[pasted text #(\d+)[^\]]*\]")
+IMAGE_PLACEHOLDER = re.compile(r"\[image #(\d{1,6})\]")
 MAX_HISTORY = 2_000
 MAX_ENTRY = 20_000
 
@@ -37,6 +40,23 @@ class PastedTexts:
     def _text_of(self, found: re.Match[str]) -> str:
         number = int(found[1])
         return self._texts[number - 1] if 0 < number <= len(self._texts) else found[0]
+
+
+class PastedImages:
+    """Images by number; a message holds a placeholder for each."""
+
+    def __init__(self) -> None:
+        self._images: list[Image] = []
+
+    def add(self, image: Image) -> str:
+        """What stands for the image in a message."""
+        self._images.append(image)
+        return f"[image #{len(self._images)}]"
+
+    def named_in(self, text: str) -> tuple[Image, ...]:
+        """The images whose placeholders stand in a message."""
+        numbers = dict.fromkeys(int(found[1]) for found in IMAGE_PLACEHOLDER.finditer(text))
+        return tuple(self._images[number - 1] for number in numbers if 0 < number <= len(self._images))
 
 
 class PromptHistory(History):

@@ -20,6 +20,7 @@ DEFAULT_KEYS: dict[str, tuple[str, ...]] = {
     "tasks": ("c-t",),
     "editor": ("c-g",),
     "history-search": ("c-r",),
+    "paste-image": ("c-v",),
     "redraw": ("c-l",),
     "suspend": ("c-z",),
 }

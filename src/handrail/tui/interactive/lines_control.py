@@ -10,11 +10,13 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 from prompt_toolkit.layout import UIContent, UIControl
 from prompt_toolkit.layout.controls import GetLinePrefixCallable
 
+from handrail.tui.interactive.graphemes import without_marks
+
 
 @lru_cache(maxsize=512)
 def fragments_of(line: str) -> StyleAndTextTuples:
     """A line with colours, as prompt_toolkit wants it: one fragment for each run of a style."""
-    runs = groupby(to_formatted_text(ANSI(line)), key=lambda fragment: fragment[0])
+    runs = groupby(to_formatted_text(ANSI(without_marks(line))), key=lambda fragment: fragment[0])
     return [(style, "".join(fragment[1] for fragment in run)) for style, run in runs]
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.input import Input
 
 from handrail.conversation.plain import plain
-from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tui.interactive.app import TerminalApp
@@ -20,15 +19,14 @@ from handrail.tui.interactive.file_index import FileIndex
 from handrail.tui.interactive.frames import FrameOutput
 from handrail.tui.interactive.input_line import PromptHistory
 from handrail.tui.interactive.key_bindings import DEFAULT_KEYS
-from handrail.tui.interactive.paint import Theme, paint, theme_for
+from handrail.tui.interactive.live_region import LiveRegion
+from handrail.tui.interactive.paint import Theme, theme_for
+from handrail.tui.interactive.session_completions import SessionCompletions
 from handrail.tui.interactive.turns import Turns
-from handrail.tui.text import clip
 
 if TYPE_CHECKING:
     from handrail.conversation.messages import Message
     from handrail.loop import events
-    from handrail.session import server_mentions, server_prompts
-    from handrail.session.session import Session
     from handrail.tools import drafts
     from handrail.tools.cards import Card, Tone
     from handrail.tools.delegation import AgentNews
@@ -41,8 +39,6 @@ else:  # what the first frame does not need is loaded behind it
     footer = lazy("handrail.tui.interactive.footer")
     history_blocks = lazy("handrail.tui.interactive.history_blocks")
     pager = lazy("handrail.tui.interactive.pager")
-    server_mentions = lazy("handrail.session.server_mentions")
-    server_prompts = lazy("handrail.session.server_prompts")
     views = lazy("handrail.tui.interactive.view")
 
 OpenChat = Callable[["Terminal"], Awaitable["Chat"]]
@@ -72,19 +68,18 @@ class Terminal:
         """Gives the user's own status line."""
         self.chat: Chat | None = None
         self._background: set[asyncio.Task[None]] = set()
-        self._connecting: asyncio.Task[None] | None = None
-        self._facts: footer.FooterFacts | None = None
-        self._status_line = ""
         self.failure: BaseException | None = None
-        self._files = FileIndex(options.list_files or _no_files)
         self.turns = Turns(self)
+        self._region = LiveRegion(self.turns, lambda: self.theme, lambda: self.__dict__.get("view"))
+        offers = SessionCompletions(lambda: self.chat, self.start, lambda text: self.say(text, "bad"))
+        files = FileIndex(options.list_files or _no_files)
         self.app = TerminalApp(
             output,
             source,
             actions=self.turns,
-            drawing=self,
+            drawing=self._region,
             history=PromptHistory(options.history),
-            completer=PromptCompleter(self._command_hints, self._files, self._argument_values, self._server_mentions),
+            completer=PromptCompleter(offers.command_hints, files, offers.argument_values, offers.server_mentions),
             keys=dict(options.keys or DEFAULT_KEYS),
             theme=lambda: self.theme,
         )
@@ -143,10 +138,6 @@ class Terminal:
             lambda name, arrived: _draft_card(self.chat, name, arrived),
         )
 
-    @property
-    def _is_drawing(self) -> bool:
-        return "view" in self.__dict__
-
     def _commit(self, block: object) -> None:
         self.app.commit(block)  # type: ignore[arg-type]  # the view makes blocks
 
@@ -195,13 +186,13 @@ class Terminal:
     def refresh(self) -> None:
         """Look at the facts of the footer anew."""
         if self.chat is not None:
-            self._facts = footer.footer_facts(self.chat.session)
+            self._region.facts = footer.footer_facts(self.chat.session)
             if self.status is not None:
                 self.start(self._refresh_status(self.status))
         self.app.pace.request_frame()
 
     async def _refresh_status(self, status: Callable[[], Awaitable[str]]) -> None:
-        self._status_line = await status()
+        self._region.status_line = await status()
         self.app.pace.request_frame()
 
     def stop(self) -> None:
@@ -213,71 +204,13 @@ class Terminal:
         """What stands in the input line."""
         return self.app.buffer.text
 
+    def insert(self, text: str) -> None:
+        """Put a text into the input line."""
+        self.app.buffer.insert_text(text)
+
     def clear_input(self) -> None:
         """Empty the input line."""
         self.app.buffer.reset()
-
-    # What is drawn around the input line
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether anything moves by itself."""
-        return self._is_drawing and self.view.is_busy
-
-    def settle(self) -> None:
-        """Commit what will not change any more."""
-        if self._is_drawing:
-            self.view.settle()
-
-    def live_lines(self, width: int, height: int) -> list[str]:
-        """The open end of the answer, running calls, and messages that wait."""
-        waiting = [clip(f"  waits: {plain(text)}", width) for text in self.turns.waiting]
-        if waiting and self.chat is not None:
-            calls = self.view.interruptible_calls
-            stops = f", stops {calls} call{'s' if calls > 1 else ''}" if calls else ""
-            waiting.append(clip(f"  (Enter sends now{stops}; Up edits)", width))
-        waiting = waiting[-max(height // 2, 1) :]
-        lines = self.view.live_lines(width, max(height - len(waiting), 1)) if self._is_drawing else []
-        return [*lines, *(paint(line, self.theme.dim) for line in waiting)]
-
-    def footer_lines(self, width: int) -> list[str]:
-        """The status line of the user, and ours."""
-        if self.turns.is_leaving:
-            return [paint(clip("Ctrl+C again leaves", width), self.theme.warning)]
-        own = [clip(plain(self._status_line), width)] if self._status_line else []
-        if self._facts is None:
-            return [*own, paint(clip("opening the session ...", width), self.theme.dim)]
-        return [*own, footer.footer_line(self._facts, width, self.theme)]
-
-    def _command_hints(self) -> dict[str, str]:
-        """The commands that can be typed, each with its hint and what it does."""
-        if self.chat is None:
-            return {}
-        listed = {**self.chat.session.commands.by_name(), **self.chat.commands}
-        return {name: f"{each.hint} {each.description}".strip() for name, each in listed.items()}
-
-    async def _argument_values(self, text: str) -> tuple[str, Sequence[str]]:
-        """What was begun of an argument of a server's prompt, and the values that the server proposes for it."""
-        servers = self.chat.session.servers if self.chat else None
-        return await server_prompts.argument_values(servers, text) if servers else ("", ())
-
-    async def _server_mentions(self, begun: str) -> Sequence[tuple[str, str]]:
-        """What an at sign can name of MCP servers; a colon behind the name of one connects them."""
-        session = self.chat.session if self.chat else None
-        if session is None or not session.servers:
-            return ()
-        name, colon, _ = begun.partition(":")
-        if colon and name in session.servers.by_status() and self._connecting is None:
-            self._connecting = self.start(self._connect(session))
-        if self._connecting is not None:
-            await asyncio.wait((self._connecting,))
-        return server_mentions.server_mentions(session.servers, begun)
-
-    async def _connect(self, session: "Session") -> None:
-        try:
-            await session.connect()
-        except HandrailError as error:
-            self.say(str(error), "bad")
 
 
 async def _no_files() -> Sequence[str]:
