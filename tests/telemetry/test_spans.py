@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from handrail import Agent, Allow, tool, view
+from handrail.cli.main import run as run_command
 from handrail.conversation.stream import StreamFailure, Usage, UsageUpdate
 from handrail.telemetry import conventions
 from handrail.testing import ScriptedModel, say, use
@@ -216,3 +217,16 @@ async def test_mcp_servers_get_the_context_of_the_run_and_of_each_call(receiver:
     assert seen == {"call": f"00-{run.trace}-{call.id}-01", "start": f"00-{run.trace}-{run.id}-01"}
     assert call.attributes["mcp.method.name"] == "tools/call"
     assert call.attributes["handrail.mcp.server"] == "places"
+
+
+def test_a_call_from_the_command_line_is_a_span_below_the_trace_of_the_program(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("hello\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRACEPARENT", OUTER)
+    assert run_command(["call", "Read", json.dumps({"file_path": "a.txt"})]) == 0
+
+    [span] = receiver.named("execute_tool")
+    _, trace, outer, _ = OUTER.split("-")
+    assert (span.name, span.trace, span.parent, span.is_error) == ("execute_tool Read", trace, outer, False)

@@ -3,6 +3,7 @@
 import http.client
 import http.server
 import json
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser
 
 from handrail.testing import say, use
 from handrail.web.assets import assets
+from tests.forked import program, unmeasured
 from tests.web.browser import browser, opened, view
 from tests.web.runs import HOSTILE, Answers, hostile_run, keep_run
 
@@ -56,6 +58,9 @@ def test_hostile_content_is_shown_as_text_in_every_view_and_at_phone_width(chrom
         shown = page.locator("main").inner_text()
         page.goto(f"{url.partition('#')[0]}#/")
         page.get_by_role("list", name="Sessions").get_by_role("listitem").wait_for()
+        page.get_by_role("link", name="Statistics").click()
+        page.get_by_role("heading", name="Slowest calls").wait_for()
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
         assert "<script>window.hacked" in shown
         assert "\u2039U+202E\u203agnp.exe" in shown
@@ -254,6 +259,32 @@ def test_ten_thousand_calls_are_never_all_in_the_page(chromium: Browser, tmp_pat
             page.keyboard.press("End")
             rows.get_by_text("file 9999").first.wait_for()
             assert page.locator(".vrow").count() < 120
+
+
+def test_statistics_are_those_of_the_command_and_follow_the_choice_of_days(chromium: Browser, tmp_path: Path) -> None:
+    answers: Answers = [[use("a", "Read", file_path="none.txt"), use("b", "Glob", pattern="*")], [say("Done.")]]
+    session = keep_run(tmp_path, answers, "Look.")
+    env = {**unmeasured(), "HANDRAIL_STATE_DIR": str(state_of(session)), "HOME": str(tmp_path)}
+    command = [str(program()), "stats", "--json"]
+    printed = subprocess.run(command, env=env, capture_output=True, check=True, cwd=tmp_path)
+    stats = json.loads(printed.stdout)
+    with view(state_of(session)) as url, opened(chromium) as watched:
+        page = watched.page
+        page.goto(f"{url.removesuffix('/')}/stats")
+        tools = page.locator("section.stats", has=page.get_by_role("heading", name="Tools"))
+        tools.wait_for()
+        rows = tools.get_by_role("row").all_inner_texts()[1:]
+        cards = dict(each.split("\n") for each in page.locator(".cards > div").all_inner_texts())
+        with page.expect_response("**/api/stats?days=0"):
+            page.get_by_label("Since when").select_option("0")
+        tools.wait_for()
+        assert watched.complaints == []
+        page.goto(f"{url.partition('#')[0]}api/stats?days=x")
+        assert "days is a whole number" in page.locator("body").inner_text()
+    assert [row.split()[:3] for row in rows] == [
+        [each["tool"], str(each["calls"]), str(each["failed"])] for each in stats["tools"]
+    ]
+    assert (cards["Calls"], cards["Failed"]) == (str(stats["total"]["calls"]), str(stats["total"]["failed"]))
 
 
 def test_the_files_of_the_page_are_small() -> None:

@@ -1,7 +1,7 @@
 """
 Questions of a running session, answered from elsewhere: over a socket that only its owner can reach.
 
-    <state>/live/<digest of the session's id>.sock      made with the first question, removed with the session
+    <state>/live/<digest of the session's id>.sock      made with the first prompt, removed with the session
 
 A page connects, gets the open questions, and sends answers; each names the question and carries the digest of what was
 shown. Another front that is asked too, such as the terminal, may answer as well: the first answer counts, and the
@@ -95,11 +95,18 @@ class LiveQuestions:
         self._writers: set[asyncio.StreamWriter] = set()
         self._visit = asyncio.Event()
         self._server: asyncio.Server | None = None
+        self.on_visit: Callable[[], None] = lambda: None
+        """Called when a page has connected."""
+
+    @property
+    def has_visitors(self) -> bool:
+        """Whether a page is connected."""
+        return bool(self._writers)
 
     @asynccontextmanager
     async def ask(self, question: Question) -> "AsyncIterator[asyncio.Future[ApprovalAnswer]]":
         """The answer to come, while the block runs; afterwards the question is gone from every page."""
-        await self._listen()
+        await self.listen()
         answer: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
         self._open[question.id] = (question, answer)
         self._publish()
@@ -143,16 +150,23 @@ class LiveQuestions:
         for writer in self._writers:
             writer.close()
 
-    async def _listen(self) -> None:
+    async def listen(self) -> None:
+        """Let pages connect."""
         if self._server is None:
             listener = bind_socket(make_private_folder(self._folder), self._name)
             self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=MAX_LINE)
 
     def _publish(self) -> None:
-        questions = [question_json(question) for question, _ in self._open.values()]
-        line = json.dumps({"session": self._session, "questions": questions}).encode() + b"\n"
+        self.publish({"questions": [question_json(question) for question, _ in self._open.values()]})
+
+    def publish(self, news: Mapping[str, Any]) -> None:
+        """Tell every page; one that does not read for long is not waited for, but left."""
+        line = json.dumps({"session": self._session, **news}).encode() + b"\n"
         for writer in self._writers:
-            writer.write(line)
+            if writer.transport.get_write_buffer_size() > MAX_LINE:
+                writer.transport.abort()
+            else:
+                writer.write(line)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not is_trusted_peer(writer.get_extra_info("socket")):
@@ -161,6 +175,7 @@ class LiveQuestions:
         self._writers.add(writer)
         self._visit.set()
         self._publish()
+        self.on_visit()
         try:
             while line := await reader.readline():
                 writer.write(json.dumps(self._take(line)).encode() + b"\n")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from handrail.session import (
         agent_equipment,
         live_questions,
+        live_text,
         mcp_servers,
         plugin_switch,
         server_prompts,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from handrail.session import worktrees as session_worktrees
     from handrail.telemetry.observer import SessionTelemetry
 else:
+    live_text = lazy("handrail.session.live_text")
     plugin_switch = lazy("handrail.session.plugin_switch")
     restore = lazy("handrail.files.restore")
     server_prompts = lazy("handrail.session.server_prompts")
@@ -131,6 +133,7 @@ class Session:
         self.server_tools: server_tools.ServerTools | None = None
         """What connects the servers and offers their tools; None if there are no servers."""
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
+        self._live_text = live_text.LiveText(self.live) if self.live is not None else None
         self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
         if self.servers is not None:
             self.server_tools = server_tools.ServerTools(
@@ -143,7 +146,7 @@ class Session:
         self.settings.on_change.append(lambda _source: follow_plugins(self))
         self.skills.on_prompt = partial(_look_again, self)
         self.schedules.on_warning, self.schedules.on_missed = self.on_warning, self._note_missed
-        if self.servers is not None or self.equipment is not None or self._wants_worktree:
+        if self.servers is not None or self.equipment is not None or self._wants_worktree or self.live is not None:
             self.conversation.config = replace(self.conversation.config, prepare=self._prepare)
 
     # Prompts
@@ -159,6 +162,8 @@ class Session:
         def on_event(event: LoopEvent) -> None:
             self.usage.count(event)
             self.warm_up.on_event(event)
+            if self._live_text is not None:
+                self._live_text.on_event(event)
             if isinstance(event, RequestSent) and (event.turn, event.attempt) == (1, 1):
                 self._note_prompt(prompt_id)
 
@@ -252,6 +257,8 @@ class Session:
             state.context = replace(state.context, cwd=folder)
 
     async def _prepare(self) -> None:
+        if self.live is not None:
+            await self.live.listen()
         if self._wants_worktree and not self._has_moved:
             await self._enter_worktree()
         await self.connect()

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from handrail import __version__
 from handrail.config.execution import result_limits, run_features, search_choice
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Json, ToolUse
@@ -34,9 +35,13 @@ from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
+    from handrail.conversation.redact import Redactor
     from handrail.session import search
+    from handrail.telemetry import setup as telemetry_setup
+    from handrail.telemetry.observer import SessionTelemetry
 else:
     search = lazy("handrail.session.search")
+    telemetry_setup = lazy("handrail.telemetry.setup")
 
 
 @record
@@ -80,7 +85,9 @@ async def call_tool(
     results = result_store(variables, result_limits(settings.loaded.settings, variables))
     hooks = open_hooks(settings.loaded, cwd, session_id=results.folder.name)
     follow_settings(hooks, settings, on_warning)
-    rails = Rails(open_gate(settings, redactor=redactor_for(variables)), CallHooks(hooks))
+    redactor = redactor_for(variables)
+    telemetry = open_call_telemetry(start_env, redactor, on_warning, results.folder.name)
+    rails = Rails(open_gate(settings, redactor=redactor), CallHooks(hooks), observer=telemetry)
     try:
         run = RunContext(cwd, undo=lambda: services().undo)
         async with ToolExecutor(catalog.pool, run, results, rails=rails, activate=catalog.activate) as executor:
@@ -97,3 +104,16 @@ async def call_tool(
         rails.close()
         await language_servers.aclose()
         await end_tasks(services)
+        if telemetry is not None:
+            await telemetry.aclose()
+
+
+def open_call_telemetry(
+    env: Mapping[str, str], redactor: "Redactor", on_warning: Callable[[str], None], session_id: str
+) -> "SessionTelemetry | None":
+    """What sends a span of the call, if the variables of the process ask for it."""
+    if not any(name.startswith("OTEL_") for name in env):
+        return None
+    return telemetry_setup.open_telemetry(
+        env, redactor, on_warning, version=__version__, session_id=session_id, provider=""
+    )

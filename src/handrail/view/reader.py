@@ -11,7 +11,6 @@ from handrail.view.call_parts import agent_named_in, result_text, set_decision, 
 from handrail.view.decision import decision_data, subject_of
 from handrail.view.lanes import MAIN, AgentLane, new_agent
 from handrail.view.model import (
-    NO_TOKENS,
     AgentData,
     CallData,
     ChangeData,
@@ -20,12 +19,10 @@ from handrail.view.model import (
     EntryKind,
     RunRecord,
     RunTotals,
-    TokenCounts,
-    TurnData,
 )
-from handrail.view.prefix import why_broke
 from handrail.view.stamps import StampClock
 from handrail.view.totals import run_totals
+from handrail.view.turns import RunTurns
 
 OWN = "handrail"
 MAX_TEXT = 4_000
@@ -37,7 +34,8 @@ class RunReader:
     def __init__(self, session_id: str, most: int = MAX_TEXT) -> None:
         self.id = session_id
         self.most = most
-        self.turns: list[TurnData] = []
+        self._turns = RunTurns()
+        self.turns = self._turns.all
         self.calls: list[CallData] = []
         self.entries: list[EntryData] = []
         self.changes: list[ChangeData] = []
@@ -50,7 +48,7 @@ class RunReader:
         self._lanes: dict[str, AgentLane] = {}
         self._decisions: dict[tuple[str, str], DecisionData] = {}
         self._subjects: dict[tuple[str, str], str] = {}
-        self._changed: dict[str, set[int]] = {"turns": set(), "calls": set(), "entries": set()}
+        self._changed: dict[str, set[int]] = {"calls": set(), "entries": set()}
         self.lane(MAIN)
 
     # Lines
@@ -114,7 +112,7 @@ class RunReader:
     def _assistant(self, lane: AgentLane, message: Mapping[str, Any], number: int) -> None:
         model = str(message.get("model") or "")
         self.facts["model"] = lane.data["model"] = model or lane.data["model"]
-        turn = self._open_turn(lane, model)
+        turn = self._turns.current(lane, model, self.now)
         for block in message["content"]:
             match block["type"]:
                 case "text":
@@ -127,37 +125,8 @@ class RunReader:
                     pass
                 case other:
                     self._entry(lane, "file", str(other), number)
-        if turn is not None and turn["first"] is None:
+        if turn["first"] is None:
             turn["first"] = self.now
-
-    def _open_turn(self, lane: AgentLane, model: str) -> TurnData | None:
-        """The turn of an answer; one is made for sessions that do not record requests."""
-        if lane.turn is None:
-            self._new_turn(lane, {"model": model})
-        return self.turns[lane.turn] if lane.turn is not None else None
-
-    def _new_turn(self, lane: AgentLane, values: Mapping[str, Any]) -> None:
-        lane.data["turns"] += 1
-        turn = TurnData(
-            agent=lane.data["id"],
-            turn=int(values.get("turn") or lane.data["turns"]),
-            attempt=int(values.get("attempt") or 1),
-            why=str(values.get("why") or ""),
-            model=str(values.get("model") or ""),
-            at=self.now,
-            first=None,
-            answered=None,
-            ended=None,
-            usage=None,
-            dollars=None,
-            prefix=dict(values.get("prefix") or {}),
-            broke="",
-            discarded=False,
-        )
-        turn["broke"] = why_broke(lane.before, turn, shortened=lane.was_shortened)
-        lane.turn = len(self.turns)
-        self.turns.append(turn)
-        self._changed["turns"].add(lane.turn)
 
     def _queue_call(self, lane: AgentLane, block: Mapping[str, Any], number: int) -> None:
         key = (lane.data["id"], str(block["id"]))
@@ -258,11 +227,11 @@ class RunReader:
             case "opened" | "title" | "model":
                 self._know(event, line)
             case "requested":
-                self._new_turn(lane, line)
+                self._turns.begin(lane, line, self.now)
             case "answered":
-                self._answer(lane, line)
+                self._turns.answer(lane, line, self.now)
             case "settled":
-                self._settle(lane)
+                self._turns.settle(lane, self.now)
             case "began" | "deferred":
                 self._begin(lane, str(line["id"]), deferred=event == "deferred")
             case "discarded":
@@ -293,35 +262,9 @@ class RunReader:
         turn = self.turns[call["turn"]] if call["turn"] is not None else None
         call["early"] = turn is not None and turn["answered"] is None and turn["ended"] is None
 
-    def _answer(self, lane: AgentLane, line: Mapping[str, Any]) -> None:
-        self._open_turn(lane, str(line.get("model") or ""))
-        assert lane.turn is not None
-        turn, usage = self.turns[lane.turn], line.get("usage") or {}
-        turn["answered"] = self.now
-        turn["usage"] = TokenCounts(**{name: int(usage.get(name) or 0) for name in NO_TOKENS})  # type: ignore[typeddict-item]
-        turn["dollars"] = line.get("dollars")
-        turn["model"] = str(line.get("model") or turn["model"])
-        known, cost = lane.data["dollars"], turn["dollars"]
-        lane.data["dollars"] = None if known is None or cost is None else known + cost
-        turn["broke"] = why_broke(lane.before, turn, shortened=lane.was_shortened)
-        self._changed["turns"].add(lane.turn)
-
-    def _settle(self, lane: AgentLane) -> None:
-        """The answer joined the history; a new request makes the next turn."""
-        if lane.turn is not None:
-            turn = self.turns[lane.turn]
-            turn["ended"] = self.now
-            lane.before, lane.was_shortened = turn, False
-            self._changed["turns"].add(lane.turn)
-        lane.turn = None
-
     def _discard(self, lane: AgentLane, number: int) -> None:
-        if lane.turn is not None:
-            self.turns[lane.turn]["discarded"] = True
-            self.turns[lane.turn]["ended"] = self.now
-            self._changed["turns"].add(lane.turn)
         self._entry(lane, "discarded", "", number)
-        lane.turn = None
+        self._turns.discard(lane, self.now)
 
     def _replace(self, lane: AgentLane, messages: Sequence[Mapping[str, Any]], number: int) -> None:
         adopting, lane.is_adopting = lane.is_adopting, False
@@ -334,7 +277,7 @@ class RunReader:
             match value.get("role"):
                 case "assistant":
                     self._assistant(lane, value, number)
-                    self._settle(lane)
+                    self._turns.settle(lane, self.now)
                 case "user":
                     self._user(lane, {"message": value, "isMeta": "attachment" in value}, number)
                 case _:
@@ -342,7 +285,7 @@ class RunReader:
 
     def _end(self, lane: AgentLane, line: Mapping[str, Any], number: int) -> None:
         lane.data["status"] = "completed" if line["move"] == "stopped" else str(line["move"])
-        self._settle(lane)
+        self._turns.settle(lane, self.now)
         self._entry(lane, "ended", str(line["why"]), number)
         if lane.data["id"] == MAIN:
             self.outcome, self.problem = str(line["why"]), str(line.get("problem") or "")
@@ -385,4 +328,5 @@ class RunReader:
     def take_changed(self) -> dict[str, dict[str, Any]]:
         """What is new or different since the last time, by list and position."""
         taken, self._changed = self._changed, {name: set() for name in self._changed}
+        taken = {"turns": self._turns.take_changed(), **taken}
         return {name: {str(at): getattr(self, name)[at] for at in sorted(places)} for name, places in taken.items()}

@@ -4,6 +4,7 @@ The requests of the page. Who may send them is decided before (`serve.guard`).
     GET  /, /*.js ...          the page itself
     POST /api/enter            the token for a cookie
     GET  /api/sessions         all sessions
+    GET  /api/stats            sums over the sessions of some days
     GET  /api/run/ID           one run; /call/N and /entry/N whole, /diffs, /raw
     POST /api/run/ID/undo      files back to before a change
     GET  /api/events           what happens, as server-sent events that can be resumed by their id
@@ -66,6 +67,14 @@ class LiveSessions(Protocol):
         """Return the version as soon as it is another one."""
         ...
 
+    def writing(self, session: str) -> str:
+        """The text that the model of a session writes now."""
+        ...
+
+    async def wait_for_text(self) -> None:
+        """Return when the model of a session has written more."""
+        ...
+
     async def answer(self, person: str, answer: Mapping[str, Any]) -> str:
         """Give an answer; returns why it does not count, empty if it does."""
         ...
@@ -93,6 +102,7 @@ def make_app(page: PageParts) -> Starlette:
     routes = [
         Route("/api/enter", partial(_enter, page), methods=["POST"]),
         Route("/api/sessions", partial(_sessions, page)),
+        Route("/api/stats", partial(_stats, page)),
         Route(run, partial(_run, feeds)),
         Route(f"{run}/{{kind:str}}/{{place:int}}", partial(_whole, page)),
         Route(f"{run}/diffs", partial(_diffs, page)),
@@ -145,6 +155,13 @@ def _live_names(page: PageParts) -> frozenset[str]:
 
 async def _sessions(page: PageParts, _request: Request) -> Response:
     return _reply({"sessions": await asyncio.to_thread(page.library.sessions, _live_names(page))})
+
+
+async def _stats(page: PageParts, request: Request) -> Response:
+    days = request.query_params.get("days", "30")
+    if not days.isdecimal() or len(days) > 5:
+        raise HTTPException(400, "days is a whole number; 0 means all that is kept.")
+    return _reply(await asyncio.to_thread(page.library.stats, int(days)))
 
 
 async def _run(feeds: Feeds, request: Request) -> Response:
@@ -213,6 +230,7 @@ async def _stream(page: PageParts, feeds: Feeds, session: str, after: str) -> As
     sources = [_run_events(feeds, session, after, queue)] if session else [_list_events(page, queue)]
     if page.live is not None:
         sources.append(_question_events(page.live, queue))
+        sources += [_text_events(page.live, session, queue)] if session else []
     tasks = [asyncio.create_task(source) for source in sources]
     try:
         yield b"retry: 1000\n\n"
@@ -257,3 +275,15 @@ async def _question_events(live: LiveSessions, queue: "asyncio.Queue[bytes]") ->
     while True:
         await queue.put(_event("questions", {"questions": live.questions()}))
         version = await live.wait_for_change(version)
+
+
+async def _text_events(live: LiveSessions, session: str, queue: "asyncio.Queue[bytes]") -> None:
+    """What is new in the text that the model writes; from the beginning when it is another text."""
+    sent = ""
+    while True:
+        if (text := live.writing(session)) != sent:
+            start = len(sent) if text.startswith(sent) else 0
+            await queue.put(_event("writing", {"from": start, "text": text[start:]}))
+            sent = text
+        else:
+            await live.wait_for_text()

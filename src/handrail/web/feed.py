@@ -15,7 +15,7 @@ from handrail.errors import SessionError
 from handrail.view.files import RunFiles
 from handrail.view.follow import RunFollower
 
-LOOK_SECONDS = 0.04
+LOOK_SECONDS = 0.02
 KEPT_CHANGES = 500
 IDLE_FEEDS = 3
 MAX_TEXT = 300

@@ -1,5 +1,7 @@
 """The sessions that a page may show, and what it asks about each."""
 
+import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,8 +14,12 @@ from handrail.transcripts.store import ID, TranscriptStore
 from handrail.view.changes import FileDiff, change_data, file_diffs
 from handrail.view.files import RunFiles, read_run
 from handrail.view.model import ChangeData, RunRecord
+from handrail.view.stats import TABLES
+from handrail.view.stats_files import read_stats
 
 MAX_LINE = 200_000
+MAX_ROWS = 100
+DAY = 86_400
 KEPT_RECORDS = 1
 
 
@@ -24,6 +30,7 @@ class SessionLibrary:
         self._store = store
         self._state = state
         self._only = only or {}
+        self._adding_up = threading.Lock()
         self._whole: OrderedDict[tuple[str, int], RunRecord] = OrderedDict()
 
     def sessions(self, live: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
@@ -33,6 +40,19 @@ class SessionLibrary:
             {**{name: getattr(entry, name) for name in names}, "live": entry.id in live}
             for entry in self._store.entries()
         ]
+
+    def stats(self, days: int) -> dict[str, Any]:
+        """The sums over the sessions of the last days; 0 = over all. Long tables end where no one reads on."""
+        since = time.time() - days * DAY if days else 0.0
+        paths = [Path(entry.path) for entry in self._store.entries() if entry.updated >= since]
+        with self._adding_up:
+            stats, problems = read_stats(paths, self._state, since, lambda _number: None)
+        found = stats.as_json()
+        return {
+            **found,
+            **{name: found[name][-MAX_ROWS:] if name == "days" else found[name][:MAX_ROWS] for name in TABLES},
+            "problems": problems,
+        }
 
     def files_of(self, session: str) -> RunFiles:
         """The files of a session by its id; SessionError if there is none. No other file can be asked for."""

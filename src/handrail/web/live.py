@@ -1,4 +1,4 @@
-"""The running sessions that have questions: finds their sockets, shows what they ask, and carries answers to them."""
+"""The running sessions: finds their sockets, shows what they write and ask, and carries answers to them."""
 
 import asyncio
 import json
@@ -25,8 +25,10 @@ class LiveSession:
         self._replies: dict[int, asyncio.Future[str]] = {}
         self.id = ""
         self.questions: list[dict[str, Any]] = []
+        self.writing = ""
+        """The text that the model writes now."""
 
-    async def follow(self, on_change: Callable[[], None]) -> None:
+    async def follow(self, on_change: Callable[[], None], on_text: Callable[[], None]) -> None:
         """Read what it says until it leaves."""
         try:
             while line := await self._reader.readline():
@@ -35,6 +37,9 @@ class LiveSession:
                     self.id = str(said["session"])
                     self.questions = [{**each, "session": self.id} for each in said["questions"]]
                     on_change()
+                elif "writing" in said:
+                    self.writing = self.writing[: int(said["writing"]["from"])] + str(said["writing"]["text"])
+                    on_text()
                 elif (reply := self._replies.pop(said["number"], None)) is not None and not reply.done():
                     reply.set_result(str(said["problem"]))
         finally:
@@ -63,6 +68,7 @@ class LiveFolder:
         self._sessions: dict[str, LiveSession] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
+        self._text = asyncio.Event()
         self._version = 0
 
     @property
@@ -78,6 +84,14 @@ class LiveFolder:
     def questions(self) -> list[dict[str, Any]]:
         """The questions that wait for an answer."""
         return [question for each in self._sessions.values() for question in each.questions]
+
+    def writing(self, session: str) -> str:
+        """The text that the model of a session writes now."""
+        return next((each.writing for each in self._sessions.values() if each.id == session), "")
+
+    async def wait_for_text(self) -> None:
+        """Return when the model of a session has written more."""
+        await self._text.wait()
 
     async def wait_for_change(self, version: int) -> int:
         """Return the version of the questions as soon as it is another one."""
@@ -122,10 +136,14 @@ class LiveFolder:
     async def _follow(self, name: str, session: LiveSession) -> None:
         try:
             with suppress(OSError, ValueError, LookupError):
-                await session.follow(self._wake)
+                await session.follow(self._wake, self._wake_readers)
         finally:
             del self._sessions[name]
             self._wake()
+
+    def _wake_readers(self) -> None:
+        text, self._text = self._text, asyncio.Event()
+        text.set()
 
     def _wake(self) -> None:
         self._version += 1

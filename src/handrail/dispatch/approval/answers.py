@@ -155,8 +155,8 @@ class Answers:
 
 
 def answerer(who: str, name: str) -> str:
-    """Who answered, as the audit log names them: with the name of the person, if several could."""
-    return f"{who} {name}" if name else who
+    """Who answered, as the audit log names them: a person by name if several could, whatever else was asked too."""
+    return f"person {name}" if name else who
 
 
 def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:

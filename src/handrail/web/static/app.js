@@ -4,6 +4,7 @@ import { base, date, dollars, fill, h, kilo, plural, status } from "./dom.js";
 import { frame, outcome, setTheme, stored } from "./frame.js";
 import { VirtualList } from "./list.js";
 import { openRun } from "./run.js";
+import { showStats } from "./stats.js";
 import { api, enter, exported, follow } from "./source.js";
 
 let leave = () => {};
@@ -17,16 +18,18 @@ async function showSessions() {
   const folder = h("select", { "aria-label": "Folder", onchange: () => narrow() }, h("option", { value: "" }, "All folders"),
     [...new Set(found.sessions.map((s) => s.cwd))].sort().map((cwd) => h("option", { value: cwd }, cwd)));
   const sums = h("p", { class: "sums", role: "status" });
+  const none = h("p", { class: "empty" }, "There are no sessions yet. Every run of handrail leaves one.");
   const list = new VirtualList({ count: () => rows.length, row: (place) => sessionRow(rows[place]), estimate: 64, label: "Sessions" });
   const narrow = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     rows = found.sessions.filter((s) => (!folder.value || s.cwd === folder.value) && words.every((w) => `${s.title} ${s.cwd} ${s.model} ${s.id}`.toLowerCase().includes(w)));
     const cost = rows.reduce((sum, s) => sum + (s.dollars || 0), 0);
     fill(sums, plural(rows.length, "session"), cost ? ` · ${dollars(cost)}` : "");
+    none.hidden = found.sessions.length > 0;
     list.heights.length = 0;
     list.refresh();
   };
-  fill(main, h("div", { class: "bar" }, h("h1", null, "Sessions"), search, folder), sums, rows.length ? list.node : h("p", { class: "empty" }, "There are no sessions yet. Every run of handrail leaves one."));
+  fill(main, h("div", { class: "bar" }, h("h1", null, "Sessions"), search, folder), sums, none, list.node);
   narrow();
   search.focus();
   const stop = follow("", "", { sessions: (news) => { found.sessions = news.sessions; narrow(); }, questions: showQuestions });
@@ -52,7 +55,7 @@ async function route() {
     else if (kind === "run") {
       if (held?.id !== id) held = await api(`run/${encodeURIComponent(id)}`);
       leave = await openRun(held, view || "conversation", () => { held = null; route(); });
-    } else leave = await showSessions();
+    } else leave = await (kind === "stats" ? showStats() : showSessions());
   } catch (error) {
     const main = frame("Problem");
     fill(main, h("p", { class: "empty", role: "alert" }, error.status === 401 ? "This page needs the address that `handrail view` printed: it holds the key." : error.message));

@@ -26,7 +26,7 @@ export function frame(title, ...more) {
   const home = exported ? h("span", { class: "brand" }, "handrail") : h("a", { class: "brand", href: "#/" }, "handrail");
   fill(app,
     h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main.focus(); } }, "Skip to the content"),
-    h("header", { class: "top" }, home, ...more, h("span", { class: "gap" }), themeButton()),
+    h("header", { class: "top" }, home, !exported && h("a", { href: "#/stats" }, "Statistics"), ...more, h("span", { class: "gap" }), themeButton()),
     h("div", { id: "questions", "aria-live": "assertive" }), main);
   showQuestions();
   return main;

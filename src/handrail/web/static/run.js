@@ -32,6 +32,7 @@ export async function openRun(run, view, again) {
     change: (change) => { run.version = change.version; const places = merge(run, change); head(); shown.update?.(places); },
     reset: again,
     questions: showQuestions,
+    writing: (news) => shown.writing?.(news),
   });
   return () => { stop(); shown.close?.(); };
 }
@@ -63,19 +64,27 @@ function agentChoice(run, onchange) {
 }
 
 function conversation(run, body) {
-  let agent = "main", places = [];
+  let agent = "main", places = [], draft = "", done = false;
+  const drafts = () => draft && agent === "main";
+  const draftRow = () => h("div", { class: "entry answer" }, h("h2", null, "Model ", status("running", "writing")), h("pre", { class: "text" }, draft.slice(-4000)));
   const pick = () => { places = []; run.entries.forEach((entry, place) => entry.agent === agent && places.push(place)); };
   pick();
-  const list = new VirtualList({ count: () => places.length, row: (at) => entryRow(run, places[at]), estimate: 52, label: "Conversation", follow: true });
+  const list = new VirtualList({ count: () => places.length + (drafts() ? 1 : 0), row: (at) => (at < places.length ? entryRow(run, places[at]) : draftRow()), estimate: 52, label: "Conversation", follow: true });
   fill(body, agentChoice(run, (event) => { agent = event.target.value; pick(); list.heights.length = 0; list.refresh(); }), list.node);
   list.refresh();
   return {
     update: (changed) => {
       const before = places.length;
       if (changed.entries.length) pick();
+      if (places.length !== before) { list.drop(before); if (done) { draft = ""; done = false; } }
       const calls = new Set(changed.calls), seen = [];
       for (const [at] of list.drawn) if (calls.has(run.entries[places[at]]?.call)) seen.push(at);
       if (seen.length || places.length !== before) list.refresh(seen);
+    },
+    writing: (news) => {
+      done = !news.text && !news.from; // it stays until the record has it
+      if (!done) draft = draft.slice(0, news.from) + news.text;
+      list.refresh([places.length]);
     },
     close: () => list.close(),
   };
