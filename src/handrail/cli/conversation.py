@@ -101,6 +101,9 @@ class TerminalConversation:
                 raise
             except HandrailError as failure:
                 error = failure
+            except BaseException:
+                atexit.register(self._say_farewell, None)  # below the traceback
+                raise
             finally:
                 restore(output)
                 atexit.unregister(restore)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,36 @@ async def test_a_signal_leaves_the_terminal_as_it_was_and_says_where_the_session
     assert "handrail --resume" in terminal.whole
     assert terminal.raw.rindex("\x1b[?2004l") > terminal.raw.rindex("\x1b[?2004h")
     assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rindex("\x1b[?25l")
+
+
+CRASH = """
+from handrail.__main__ import program
+from handrail.tui.interactive.chat import Chat
+
+def fail(chat, command):
+    raise RuntimeError("a mistake of ours")
+
+Chat._run_own = fail
+program()
+"""
+
+
+async def test_after_a_crash_the_terminal_is_as_it_was_and_the_last_line_says_how_to_go_on(project: Path) -> None:
+    async with (
+        ModelServer([said("Hello.")], strict=True) as server,
+        Conversing(project, variables(server, project), columns=140, start=(sys.executable, "-c", CRASH)) as terminal,
+    ):
+        await terminal.until("mode default")
+        terminal.type("Hi\r")
+        await terminal.until("Hello.")
+        terminal.type("!ls\r")
+        assert await terminal.code() == 1
+        await terminal.until("a mistake of ours")
+        await terminal.until("Go on with: handrail --resume")
+        assert terminal.has_usual_modes()
+        assert terminal.shown.splitlines()[-1].startswith("handrail: the session is kept.")
+        assert terminal.raw.count("\x1b[?2004h") > 0
+        assert terminal.raw.rindex("\x1b[?2004l") > terminal.raw.rindex("\x1b[?2004h")
 
 
 async def test_going_back_brings_back_the_files_and_what_was_said(project: Path) -> None:

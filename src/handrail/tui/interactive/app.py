@@ -281,6 +281,7 @@ class TerminalApp:
             self.buffer.append_to_history()
         self.buffer.reset()
         self._actions.submit(self.pasted.unfold(text))
+        self._draw_all()  # what was sent stands above with the frame in which it leaves the input line
 
     def _on_editor(self, event: KeyPressEvent) -> None:
         event.current_buffer.open_in_editor()

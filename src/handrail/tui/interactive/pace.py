@@ -19,23 +19,20 @@ class Pace:
         self._draw = draw
         self._is_busy = is_busy
         self._spins = spins
-        self._last = 0.0
         self._is_wanted = False
         self._steps: Iterator[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._tick: asyncio.TimerHandle | None = None
 
     def request_frame(self) -> None:
-        """Draw as soon as the frame before is old enough; many requests make one frame."""
+        """Draw soon; many requests make one frame."""
         if self._steps is not None:
             self._is_wanted = True
         elif self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(self._last + 1 / FRAMES, loop.time()), self._begin_frame)
+            self._timer = asyncio.get_running_loop().call_later(1 / FRAMES, self._begin_frame)
 
     def _begin_frame(self) -> None:
         self._timer = None
-        self._last = asyncio.get_running_loop().time()
         self._steps = self._draw()
         self._go_on()
 
