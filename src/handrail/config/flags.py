@@ -26,6 +26,8 @@ class SettingsFlags:
     ask: tuple[str, ...] = ()
     disallowed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    root: str = ""
+    """A real path above the working folder: its settings files count too, and from there the patterns here start."""
     rules_from: str = "cli"
     """Where the rules above come from, as messages call it."""
     wideners: Wideners = "trusted"

@@ -18,7 +18,7 @@ from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
 from handrail.config.mcp_files import WrittenServer, read_servers
 from handrail.config.merge import merge_values
-from handrail.config.places import SettingsFile, SettingsPlaces
+from handrail.config.places import INLINE, SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.config.unused_keys import unused_note
@@ -176,7 +176,7 @@ def _flags(flags: SettingsFlags, places: SettingsPlaces, before: Settings | None
         return []
     text = flags.settings.strip()
     if text.startswith("{"):
-        inline = SettingsFile("flag", Path("--settings"), "--settings", places.cwd, "")
+        inline = SettingsFile("flag", INLINE, str(INLINE), flags.root or places.cwd, "")
         document = document_of(inline, text.encode("utf-8", "surrogateescape"))
     else:
         path = Path(places.cwd, Path(flags.settings).expanduser())

@@ -33,6 +33,8 @@ POLICY_FOLDERS: Mapping[str, tuple[str, ...]] = {
     "linux": ("/etc/handrail", "/etc/claude-code"),
     "darwin": ("/Library/Application Support/handrail", "/Library/Application Support/ClaudeCode"),
 }
+INLINE = Path("--settings")
+"""In place of a path, for settings that are given as text; the path of a file is never relative."""
 MANAGED, DROP_INS, MANAGED_SERVERS = "managed-settings.json", "managed-settings.d", "managed-mcp.json"
 
 
@@ -139,8 +141,8 @@ def trust_file(state: Path, folder: str) -> Path:
     return state / "trust" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"
 
 
-def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> SettingsPlaces:
-    """The folders of the user with this environment. Policy folders cannot be moved."""
+def places_for(cwd: Path | str, env: Mapping[str, str], state: Path, root: str = "") -> SettingsPlaces:
+    """The folders of the user with this environment. Policy folders cannot be moved. The settings of `root` count."""
     home = os.path.realpath(env.get("HOME") or Path.home())
     real = os.path.realpath(cwd)
     return SettingsPlaces(
@@ -150,12 +152,23 @@ def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> Settings
         claude=_folder_or(env.get("CLAUDE_CONFIG_DIR"), Path(home, ".claude")),
         state=state,
         policy=tuple(map(Path, POLICY_FOLDERS.get(sys.platform, POLICY_FOLDERS["linux"]))),
-        above=folders_above(real),
+        above=folders_above(real, root),
     )
 
 
-def folders_above(cwd: str) -> tuple[str, ...]:
-    """The folders above a real path up to the root of the user's repository that it is in, the nearest first."""
+def folders_above(cwd: str, root: str = "") -> tuple[str, ...]:
+    """The folders above a real path up to the root of the user's repository that it is in, the nearest first.
+
+    With `root` they reach up to that folder at least, if the path lies below it: across repositories, and without one.
+    """
+    found = _up_to_repository(cwd)
+    if not root or root in (cwd, *found) or not cwd.startswith(f"{root}/"):
+        return found
+    between = cwd.removeprefix(f"{root}/").split("/")
+    return tuple("/".join((root, *between[:count])) for count in reversed(range(len(between))))
+
+
+def _up_to_repository(cwd: str) -> tuple[str, ...]:
     folder, found = cwd, []
     while not is_repository(folder):
         parent = os.path.dirname(folder)  # noqa: PTH120  # runs at every start

@@ -13,8 +13,9 @@ SETTINGS_FOLDERS = frozenset({".git", ".handrail", ".claude"})
 
 @record
 class RunPlace:
-    """A folder and a policy that a client may use. `folder` is the real path."""
+    """A folder and a policy that a client may use. `folder` is the real path, `root` that of the listed folder."""
 
+    root: str
     folder: str
     policy: RunPolicy
     policy_name: str
@@ -35,7 +36,7 @@ def find_place(config: ServeConfig, client: str, folder: str, path: str, policy:
     if name not in found.policies:
         listed = ", ".join(found.policies)
         raise HttpRefusalError(403, f"The policy {name!r} is not one of {folder!r}. It has: {listed}.")
-    return RunPlace(real_folder(found.path, path), config.policies[name], name)
+    return RunPlace(found.path, real_folder(found.path, path), config.policies[name], name)
 
 
 def _folders_of(config: ServeConfig, client: str) -> Mapping[str, ServedFolder]:

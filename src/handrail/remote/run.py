@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ class ServedRun:
             cwd=Path(self._place.folder),
             model=ModelOptions(model=policy.model),
             limits=policy.limits,
-            flags=policy.flags,
+            flags=replace(policy.flags, root=self._place.root),
             transcript=TranscriptOptions(resume_or_create=record.id),
             origin={**record.origin, "run": record.id},
             worktree="" if policy.worktree else None,

@@ -291,7 +291,7 @@ def open_settings(
 
     For a session, `names` are those that its caller brings, and what is found is kept for its next start.
     """
-    places = places_for(cwd, env, state)
+    places = places_for(cwd, env, state, flags.root)
     if not flags.managed_policy:
         places = replace(places, policy=())
     settings = SessionSettings(places, env, flags, on_warning=on_warning, names=names or NO_NAMES)

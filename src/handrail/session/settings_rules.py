@@ -47,6 +47,8 @@ def _rules(loaded: LoadedSettings, flags: SettingsFlags, places: SettingsPlaces)
     given: list[tuple[Behaviour, Sequence[str]]] = [(Behaviour.DENY, flags.disallowed), (Behaviour.ASK, flags.ask)]
     if flags.flags_widen and not managed_only and not loaded.settings.doubtful:
         given.append((Behaviour.ALLOW, flags.allowed))
+    above = flags.root not in ("", places.cwd)
+    source = RuleSource(flags.rules_from, folder=flags.root if above else "", above=above)
     for kind, words in given:
-        found += [parse_rule(text, kind, RuleSource(flags.rules_from)) for word in words for text in split_rules(word)]
+        found += [parse_rule(text, kind, source) for word in words for text in split_rules(word)]
     return found
