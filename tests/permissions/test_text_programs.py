@@ -15,7 +15,7 @@ from handrail.hooks.condition import holds
 from handrail.permissions.rules import Behaviour, Rule, RuleSource, parse_rule
 from handrail.tools.context import RunContext
 from handrail.tools.request import CallRequest
-from tests.permissions.world import World, tool_called
+from tests.permissions.world import CORPUS, World, tool_called
 
 # Each runs rm, or may.
 RUNS = [
@@ -76,6 +76,11 @@ RUNS = [
     r'declare a[\$\(rm\ x\)]=1', "declare a['$(rm x)']=1", "d='$'; declare \"a[$d(rm x)]=1\"", 'cmake -E env rm x',
     'cmake -E env $(echo rm) x', "ninja -f <(printf 'rule x\\n command = rm x\\nbuild y: x\\n')",
     "tar -cf /dev/null --checkpoint-action=exec=\"'rm' x\" .", 'read -r i <<< \'a[$(rm x)]=1\'; declare "$i"',
+    "dc -e '!rm x'", "dc <<< '!rm x'", "dc -e '!$(echo rm) x'", "scp -S rm a h:b", "scp -S /bin/r? a h:b",
+    "sftp -Srm h",
+    "install -s --strip-program=rm a b", "install -s --strip-program $x a b", "gcc -wrapper rm,x -c x.c",
+    "git daemon --access-hook='rm x'", "git instaweb --httpd='rm x'",
+    'awk \'BEGIN{getline x < "a.txt"; system("r" x)}\'', 'awk \'@include "x"; {print}\' f',
     "exec -a ls $(echo rm) x", "nice -n $N make", "x='a[$(rm x)]'; f() { echo $((x)); }; f",
 ]  # fmt: skip
 # None of them runs rm.
@@ -95,6 +100,7 @@ OTHERS = [
     "sudo -u \"$USER\" ls", "nice -n \"$N\" make", "sed -n \"${a},${b}p\" f", "awk \"{print \\$$n}\" f",
     "cp $src dst", "cp /usr/bin/ls z", "ln -s \"$PWD/a\" b", "echo a > /usr/local/bin/b",
     "cmake -S . -B build", "ninja -C b",
+    "dc -e '1 2 + p'", "scp a h:b", "install -m 755 a b", "gcc -c x.c -o x.o", "awk '{print $1}' f > g",
     "git rebase --exec 'make test' main", "tmux new -d -s x 'npm start'", "npm run build -- --base=$B",
     "rsync -avz -e 'ssh -p 22' a h:b", "git push -u origin \"$(git branch --show-current)\"",
 ]  # fmt: skip
@@ -163,6 +169,15 @@ def test_a_name_that_is_not_known_in_a_text_that_runs_may_be_any_command(frame: 
 
         assert world.bash(line) in ("deny", "ask"), line
         assert hook_runs(line, tmp_path), line
+
+
+@pytest.mark.proves("X18")
+def test_no_known_way_to_run_a_denied_command_is_allowed(tmp_path: Path) -> None:
+    """The lines of the corpus run `touch`, or may, and were run for real where their programs are installed."""
+    world = World(tmp_path, mode="bypassPermissions", rules={"deny": ["Bash(touch *)"], "allow": ["Bash"]})
+    tried = (CORPUS / "hidden_commands.txt").read_text(encoding="utf-8").splitlines()
+
+    assert [line for line in tried if world.bash(line) == "allow"] == []
 
 
 FEEDS = (

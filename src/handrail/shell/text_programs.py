@@ -31,11 +31,12 @@ def names(text: str) -> frozenset[str]:
 
 SHELLS = names("sh bash dash rbash ash zsh ksh mksh fish csh tcsh yash")
 COMMANDS = names(
-    "at batch crontab newgrp ed ex vi vim nvim view psql mysql mariadb sqlite3 gdb lldb sftp ftp lftp m4 expect"
+    "at batch crontab newgrp ed ex vi vim nvim view psql mysql mariadb sqlite3 gdb lldb sftp ftp lftp m4 expect dc"
 )
 WITHOUT_COMMAND = names("su sudo doas nsenter chroot unshare parallel sg ssh machinectl")  # a shell reads the input
 WITH_SHELL = names("docker podman nerdctl kubectl oc lxc incus ssh machinectl")  # if they are told to start one
-FILTERS = names("awk gawk mawk nawk original-awk sed")
+AWKS = names("awk gawk mawk nawk original-awk")
+FILTERS = AWKS | names("sed")
 FROM_FILE = FILTERS | names("make gmake bmake ninja cmake just rake ant source .")
 POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
 LANGUAGE = lazy_pattern(
@@ -54,6 +55,7 @@ STARTERS = lazy_pattern(
     r"|pty|posix|fork\w*|shell\w*"
     r"|passthru|proc_open|qx|Command|Process\w*|__import__|importlib|ctypes|syscall|getattr|globals|b64decode)\b|`|['\"]\s*\|"
 )
+AWK_STARTS = lazy_pattern(r"system|getline|[|@]")
 TEXT = lazy_pattern(r"[\s;&|`$(!<>]")
 SINGLE, DOUBLE = r"'((?:[^'\\]|\\.)*)'", r'"((?:[^"\\]|\\.)*)"'
 STRINGS = [
@@ -99,12 +101,17 @@ def program_text(segment: Segment) -> ProgramText:
     texts = tuple(text for text in map(str, segment.argv[1:]) if TEXT.search(text))
     from_input = reads_stdin(kind, segment)
     if kind is not TextKind.LANGUAGE:
-        unknown = (from_input and not sure) or (
-            kind is TextKind.FILE and segment.does(Does.STARTS) and bool(texts or name in FILTERS)
-        )
+        unknown = (from_input and not sure) or (kind is TextKind.FILE and file_starts(segment, texts))
         return ProgramText(kind, texts, fed if from_input else (), from_input, unknown)
     makes = any(map(STARTERS.search, (*texts, *fed))) or has_unknown_program(segment.argv[1:])
     return ProgramText(kind, texts, fed, from_input, makes or (from_input and not sure))
+
+
+def file_starts(segment: Segment, texts: tuple[str, ...]) -> bool:
+    """Whether a program of make, awk or sed starts others, or is one of awk that is not understood and may."""
+    if segment.does(Does.STARTS):
+        return bool(texts) or segment.name in FILTERS
+    return segment.name in AWKS and segment.does(Does.UNKNOWN) and any(map(AWK_STARTS.search, texts))
 
 
 def fed_text(segment: Segment) -> tuple[tuple[str, ...], bool]:

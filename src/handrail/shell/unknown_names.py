@@ -24,6 +24,7 @@ from handrail.shell.wrapped_commands import (
     VARIABLES,
     command_texts,
     is_function,
+    option_programs,
 )
 
 SUBSTITUTED = "\ue000"  # stands for what a substitution prints
@@ -37,7 +38,7 @@ EDITORS = frozenset("vim nvim vi ex view vimdiff".split())
 # A text for one of them may be put together there: `exe "!r"."m x"`.
 EDITOR_STARTS = lazy_pattern(r"\b(?:exe\w*|call|system\w*|so(?:urce)?|py\w*|lua|ruby|perl|norm\w*|job\w*|term\w*)\b|=")
 READ_LATER = frozenset("at batch crontab newgrp ed parallel fc".split())
-QUERIES = frozenset("psql mysql mariadb sqlite3".split())
+QUERIES = frozenset("psql mysql mariadb sqlite3 dc".split())
 # What a text for one of them needs to start a program: `\!`, `.shell`, `\o |cat`, `copy ... from program`.
 QUERY_STARTS = lazy_pattern(
     r"[\\!|`]|^\s*\.|system|source|pager|program|edit|load|sys_|outfile", re.MULTILINE | re.IGNORECASE
@@ -69,7 +70,8 @@ def runs_unknown_name(segment: Segment) -> bool:
         return True
     if segment.verdict is CommandVerdict.READ_ONLY:
         return False
-    if any(map(has_unknown_name, texts_run(segment))) or any(map(is_unknown, command_words(segment))):
+    words = (*command_words(segment), *option_programs(segment))
+    if any(map(has_unknown_name, texts_run(segment))) or any(map(is_unknown, words)):
         return True
     return runs_unknown_word(segment) or copies_unknown_program(segment) or segment.name in RUNS_FILES
 

@@ -51,7 +51,7 @@ TEXTS = frozenset(
     """
     git awk gawk mawk nawk original-awk sed vim nvim vi ex ed view vimdiff emacs man less rsync scp sftp zip tar make
     gmake psql mysql sqlite3 expect complete bind fzf socat nc ncat netcat crontab nix-shell vagrant gcloud fly ansible
-    npx npm ssh compgen
+    npx npm ssh compgen dc
     """.split()
 )
 # Their texts are programs in which a command line may be a string like any other.
@@ -60,7 +60,7 @@ PROGRAMS = FILTERS  # read closely: only if they start something
 GIT_RUNS = frozenset(
     """
     -c --config-env config rebase filter-branch difftool mergetool ls-remote clone fetch fetch-pack pull push send-pack
-    send-email archive -O --open-files-in-pager remote-ext
+    send-email archive daemon instaweb -O --open-files-in-pager remote-ext
     """.split()
 )
 VARIABLES = lazy_pattern(
@@ -72,6 +72,16 @@ EVALUATED = lazy_pattern(r"\$\(|`")
 SPLITS = lazy_pattern(r"-\w*S|--s").match  # of env: the text is split into words
 READERS = frozenset(("read", "mapfile", "readarray"))  # what they put into variables may be evaluated later
 COPIERS = frozenset(("ln", "cp", "mv", "install"))
+# The value of these options is a program; that of -wrapper has its words between commas.
+PROGRAM_OPTIONS = {
+    name: option
+    for names, option in {
+        "scp sftp": "-S",
+        "install": "--strip-program",
+        "gcc g++ cc c++ gfortran clang clang++": "-wrapper",
+    }.items()
+    for name in names.split()
+}
 MAX_TEXTS = 20
 MAX_SETTINGS = 3
 
@@ -93,6 +103,7 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
         sure, guessed = of_words(segment.name, [str(word) for word in segment.argv])
         likely.update(dict.fromkeys(sure))
         guessed += [*of_program(program_text(segment)), *of_evaluated(segment.argv[1:])]
+        guessed += [found for value in option_programs(segment) for found in at_each(value.split(","))]
         if segment.redirections:
             guessed += copied_programs([str(word) for word in segment.argv[1:]])
         possible.update(dict.fromkeys(guessed))
@@ -119,6 +130,15 @@ def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
     if name and tables.lookup(name) is None:
         return [], [*at_each(behind), *of_texts(list(filter(is_function, words))), *of_texts(behind)]
     return [], []
+
+
+def option_programs(segment: Segment) -> list[str]:
+    """The programs that options of a command name: `scp -S rm`, `install --strip-program=rm`."""
+    option, words = PROGRAM_OPTIONS.get(segment.name), [str(word) for word in segment.argv[1:]]
+    if option is None:
+        return []
+    glued = [word.removeprefix(option).removeprefix("=") for word in words if word.startswith(option)]
+    return [*filter(None, glued), *(value for before, value in pairwise(words) if before == option)]
 
 
 def is_function(word: str) -> bool:
