@@ -5,11 +5,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from handrail.builtin.bash.shown_settings import holds_secret
 from handrail.tools.outcome import Status
 from tests.builtin.bash.session import Session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.needs("git"), pytest.mark.proves("X25")]
+
+PLAIN = st.text("abcXYZ019._-", min_size=1, max_size=30)
 
 SHOWING = (
     "git config --list",
@@ -105,3 +110,18 @@ async def test_a_rule_of_the_user_lets_git_show_them(tmp_path: Path) -> None:
     outcome = await session.bash("git remote -v", session.rules(allow=["Bash(git remote *)"]))
 
     assert outcome.status is Status.OK
+
+
+@given(
+    st.sampled_from(("remote.a.url", "http.proxy", "x.y", "url.{}.insteadOf")),
+    PLAIN,
+    PLAIN,
+    st.sampled_from(("https", "http", "ftp")),
+)
+def test_an_address_with_a_password_is_a_secret_wherever_it_stands(
+    name: str, user: str, password: str, kind: str
+) -> None:
+    address = f"{kind}://{user}:{password}@example.org/x.git"
+
+    assert holds_secret(name.format(address), "y" if "{}" in name else address)
+    assert not holds_secret("remote.a.url", f"ssh://git@example.org/{user[:8]}")
