@@ -79,6 +79,19 @@ def fixture_project(tmp_path: Path) -> Path:
         pytest.param({"text": "wss://me:pw@Evil.com:99"}, "WebFetch(domain:evil.com)", id="another kind of address"),
         pytest.param({"url": "evil.com/a"}, "WebFetch(domain:evil.com)", id="an address without its scheme"),
         pytest.param({"url": "https:\\\\ev\til.com"}, "WebFetch(domain:evil.com)", id="a sloppy address"),
+        pytest.param({"url": "\x01https://evil.com"}, "WebFetch(domain:evil.com)", id="behind what parsers leave out"),
+        pytest.param({"url": "git+https://evil.com/a"}, "WebFetch(domain:evil.com)", id="an address of a repository"),
+        pytest.param({"url": "ftp://evil.com/a"}, "WebFetch(domain:evil.com)", id="an address that is not the web"),
+        pytest.param({"url": "git@evil.com:a/b"}, "WebFetch(domain:evil.com)", id="an address as ssh has it"),
+        pytest.param({"url": "evil.com\\a"}, "WebFetch(domain:evil.com)", id="the wrong slash"),
+        pytest.param({"host": "evil.com."}, "WebFetch(domain:evil.com)", id="a name with a dot at its end"),
+        pytest.param({"host": "wiki"}, "WebFetch(domain:wiki)", id="a name without a dot"),
+        pytest.param({"host": "10.0.0.1"}, "WebFetch(domain:10.0.0.1)", id="a number"),
+        pytest.param({"uri": "file://src/a"}, "Read(src/**)", id="an address of a file that lacks a slash"),
+        pytest.param({"uri": "file:src/a"}, "Read(src/**)", id="an address of a file without any"),
+        pytest.param({"uri": "file://{cwd}/src/#a"}, "Read(src/#a)", id="a file whose name has a hash"),
+        pytest.param({"path": "$HOME/.ssh/id"}, "Read(~/.ssh/**)", id="in the home folder, by its variable"),
+        pytest.param({"path": "${HOME}/.ssh/id"}, "Read(~/.ssh/**)", id="in the home folder, by its variable in braces"),
     ],
 )
 @pytest.mark.parametrize("kind", ["deny", "ask"])
@@ -117,7 +130,7 @@ def test_a_rule_for_a_built_in_tool_as_a_whole_is_not_about_tools_of_servers(pro
 def test_credentials_of_the_machine_and_files_that_run_later_are_asked_about_despite_consent(project: Path) -> None:
     (project / ".git").mkdir()
     policy = policy_of(project, allow=["mcp__fs"])
-    for values in ({"url": "http://169.254.169.254/latest"}, {"path": ".git/hooks/pre-commit"}):
+    for values in ({"url": "http://169.254.169.254/latest"}, {"host": "2852039166"}, {"path": ".git/hooks/pre-commit"}):
         assert policy.decide(tool(Caller()), values).verdict is Verdict.ASK
 
 

@@ -32,11 +32,16 @@ PATH_NAMES = frozenset(
 PATH_FORMATS = frozenset(["path", "file-path", "directory-path", "file", "filename"])
 URL_NAMES = frozenset(["url", "urls", "uri", "uris", "href", "link", "links", "host", "hostname", "domain", "website"])
 WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-FILE_URI = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+FILE_URI = re.compile(r"file:((?://[^/]*)?)(.*)", re.IGNORECASE | re.DOTALL)
+HOME = re.compile(r"\$(?:HOME|\{HOME\})(?=/|\Z)")
 WEB = re.compile(r"(https?|wss?):[/\\]*([^/\\?#]*)", re.IGNORECASE)
-BARE_HOST = re.compile(r"(?://)?((?:[\w-]+\.)+[\w-]{2,}|localhost|\[[0-9A-Fa-f:.]+\])(:\d+)?(?:[/?#].*)?", re.DOTALL)
+NAMED_HOST = re.compile(
+    r"(?:[A-Za-z][\w+.-]*:[/\\]{2,}|[/\\]*)(?:[^/\\?#\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@:\[\]]+)(:\d+)?(?:[/\\?#:].*)?",
+    re.DOTALL,
+)
+"""A host with or without a scheme, user, port and path, also as ssh writes it: me@host:path."""
 SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
-REMOVED = re.compile(r"[\t\r\n]")
+REMOVED = re.compile(r"[\t\r\n]|\A[\0- ]+")
 """Characters that parsers of URLs leave out."""
 
 
@@ -91,19 +96,24 @@ def known_places(given: Mapping[str, Any], schema: Mapping[str, Any], folders: I
 
 def web_address(text: str, *, is_named: bool = False) -> str | None:
     """The scheme, host and port that a text leads to; None if it is no address. `is_named`: the scheme may lack."""
-    text = REMOVED.sub("", text.strip())
+    text = REMOVED.sub("", text).strip()
     if found := WEB.match(text):
         host = found[2].rpartition("@")[2]
         return f"{SCHEMES[found[1].lower()]}://{host}/" if host else None
-    if is_named and (found := BARE_HOST.fullmatch(text)):
+    if is_named and (found := NAMED_HOST.fullmatch(text)):
         return f"https://{found[1]}{found[2] or ''}/"
     return None
 
 
 def _paths(text: str, folders: tuple[str, ...], *, is_path: bool) -> Iterator[str]:
     if found := FILE_URI.fullmatch(text):
-        yield unquote(found[1].partition("?")[0].partition("#")[0])
+        authority, path = found[1], found[2]
+        inner = {path, f"{authority.removeprefix('//')}{path}"}  # some programs only cut "file://" off
+        spellings = {each for name in inner for each in (name, unquote(name), unquote(re.split("[?#]", name)[0]))}
+        for spelling in sorted(spellings):
+            yield from _paths(spelling, folders, is_path=True)
         return
+    text = HOME.sub("~", text, 1) if text.startswith("$") else text
     if not text or len(text) > MAX_PATH or "\0" in text:
         return
     if text.startswith(("/", "~")):
