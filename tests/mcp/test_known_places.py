@@ -91,7 +91,7 @@ def fixture_project(tmp_path: Path) -> Path:
         pytest.param({"uri": "file:src/a"}, "Read(src/**)", id="an address of a file without any"),
         pytest.param({"uri": "file://{cwd}/src/#a"}, "Read(src/#a)", id="a file whose name has a hash"),
         pytest.param({"path": "$HOME/.ssh/id"}, "Read(~/.ssh/**)", id="in the home folder, by its variable"),
-        pytest.param({"path": "${HOME}/.ssh/id"}, "Read(~/.ssh/**)", id="in the home folder, by its variable in braces"),
+        pytest.param({"path": "${HOME}/.ssh/id"}, "Read(~/.ssh/**)", id="the same variable in braces"),
     ],
 )
 @pytest.mark.parametrize("kind", ["deny", "ask"])
