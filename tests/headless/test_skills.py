@@ -201,7 +201,9 @@ async def test_a_skill_about_certain_files_is_listed_once_such_a_file_was_used(t
 
 
 @pytest.mark.proves("N14")
-async def test_after_a_summary_memory_loaded_skills_and_the_task_list_stand_there_byte_for_byte(tmp_path: Path) -> None:
+async def test_after_a_summary_memory_loaded_skills_task_list_and_plan_stand_there_byte_for_byte(
+    tmp_path: Path,
+) -> None:
     body = "Keep é, tabs\tand\n\n  indentation   \nas they are. "
     skill(tmp_path / "work" / ".claude", "exact", body + "$ARGUMENTS")
     skill(tmp_path / "home/.claude", "typed", "Typed by a person: ü.")
@@ -213,7 +215,9 @@ async def test_after_a_summary_memory_loaded_skills_and_the_task_list_stand_ther
         await p.turn("Go. " + "long " * 3000)
         await p.turn("/typed")
         await p.turn("More.")
-        await p.turn("Enough. " + "long " * 3000)
+        lines = await p.turn("Enough. " + "long " * 3000)
+        plan = tmp_path / "state/runs" / lines[-1]["session_id"] / "plan.md"
+        plan.write_text("The plan:\tpaint\n\n  first é, then dry.  \n")
         before = texts(p)
         kept = [text for text in before if text.startswith("Base directory") or "<memory>" in text]
         kept += [text for text in before if "Skills that can be loaded" in text]
@@ -226,6 +230,7 @@ async def test_after_a_summary_memory_loaded_skills_and_the_task_list_stand_ther
         for text in kept:
             assert after.count(text) == 1, text
         assert any("1. Paint it (pending)" in text for text in after)
+        assert sum(plan.read_text() in text for text in after) == 1
 
 
 async def test_five_hundred_skills_take_at_most_8_kb_of_context_and_are_parsed_once(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """What sub-agents say and use belongs to the session and to the bill, however they end."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.headless.engine import EngineOptions
 from handrail.session.transcript import TranscriptOptions
@@ -68,3 +70,30 @@ async def test_every_change_of_the_mode_is_told_and_the_usage_of_a_result_is_tha
     assert of(lines, "init")[0]["permissionMode"] == "acceptEdits"
     assert lines[-1]["usage"]["input_tokens"] == 30
     assert sum(each["inputTokens"] for each in lines[-1]["modelUsage"].values()) == 1030
+
+
+@pytest.mark.proves("G24")
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("Write", {"file_path": "made", "content": "x"}),
+        ("Edit", {"file_path": "there.txt", "old_string": "one", "new_string": "two"}),
+        ("Bash", {"command": "touch made"}),
+    ],
+)
+async def test_what_plan_mode_refuses_stands_among_the_denials_of_the_result(
+    tmp_path: Path, name: str, given: dict[str, Any]
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/there.txt").write_text("one")
+    read = Reply((ToolUse("r", "Read", {"file_path": "there.txt"}),))
+    replies = [read, Reply((ToolUse("t", name, given),)), Reply((Text("Ok."),))]
+    flags = SettingsFlags(mode="plan", managed_policy=False)
+    async with peer(tmp_path, replies, options=EngineOptions(), spec={"flags": flags}) as p:
+        lines = await p.turn("go")
+
+    [denial] = lines[-1]["permission_denials"]
+    assert (denial["tool_name"], denial["tool_input"]) == (name, given)
+    assert "plan mode refuses" in denial["decision_reason"]
+    assert set(of(lines, "init")[0]["tools"]).isdisjoint({"Write", "Edit"})
+    assert [path.read_text() for path in (tmp_path / "work").iterdir()] == ["one"]

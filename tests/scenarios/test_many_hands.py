@@ -260,6 +260,35 @@ def is_below(folder: Path, process: Path) -> bool:
         return False
 
 
+async def kill_and_go_on(folder: Path, lines: int, *, background: bool) -> None:
+    """Kill the lead after so many lines, go on, and look whether all that was done is there once."""
+    lead = Lead(repository(folder))
+    work = lead.work
+    await lead.work_until_killed(lines, background=background)
+    git(work, "fsck", "--strict")
+    if not lead.was_told_to_merge():
+        assert (git(work, "rev-parse", "HEAD"), git(work, "status", "--porcelain")) == (lead.head, "")
+
+    flags = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent")
+    again = await ran(lead.replies_after(), work, "-p", "go on", "--resume", ID, *flags)
+
+    assert again.code == 0, again.errors
+    assert again.printed[-1]["result"] == "Merged."
+    results = [block["tool_use_id"] for block in said(again.requests[0]) if block.get("type") == "tool_result"]
+    assert len(results) == len(set(results))
+    shown = {block["id"] for line in lead.printed for block in blocks(line) if block.get("type") == "tool_use"}
+    assert {use for use in shown if use[0] in "pwqxam"} <= set(results)  # no call that was shown is lost
+    lines_now = (work / "a.txt").read_text().splitlines()
+    assert [line for line in lines_now if "by agent" in line] == [f"line {n}5 by agent {n}" for n in range(4)]
+    assert len(lines_now) == 40
+    assert sorted(git(work, "log", "--no-merges", "--format=%s").splitlines()) == [
+        *(f"agent {n}" for n in range(4)),
+        "first",
+    ]
+    assert git(work, "status", "--porcelain") == ""
+    git(work, "fsck", "--strict")
+
+
 @settings(max_examples=max(3, settings().max_examples // 40), suppress_health_check=list(HealthCheck))
 @given(lines=st.integers(2, 90), background=st.booleans())
 @example(lines=24, background=False)
@@ -267,34 +296,7 @@ def is_below(folder: Path, process: Path) -> bool:
 def test_killed_anywhere_the_session_goes_on_and_four_agents_merge_what_each_did_once(
     tmp_path_factory: pytest.TempPathFactory, lines: int, background: bool
 ) -> None:
-    async def scenario() -> None:
-        lead = Lead(repository(tmp_path_factory.mktemp("killed")))
-        work = lead.work
-        await lead.work_until_killed(lines, background=background)
-        git(work, "fsck", "--strict")
-        if not lead.was_told_to_merge():
-            assert (git(work, "rev-parse", "HEAD"), git(work, "status", "--porcelain")) == (lead.head, "")
-
-        flags = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent")
-        again = await ran(lead.replies_after(), work, "-p", "go on", "--resume", ID, *flags)
-
-        assert again.code == 0, again.errors
-        assert again.printed[-1]["result"] == "Merged."
-        results = [block["tool_use_id"] for block in said(again.requests[0]) if block.get("type") == "tool_result"]
-        assert len(results) == len(set(results))
-        shown = {block["id"] for line in lead.printed for block in blocks(line) if block.get("type") == "tool_use"}
-        assert {use for use in shown if use[0] in "pwqxam"} <= set(results)  # no call that was shown is lost
-        lines_now = (work / "a.txt").read_text().splitlines()
-        assert [line for line in lines_now if "by agent" in line] == [f"line {n}5 by agent {n}" for n in range(4)]
-        assert len(lines_now) == 40
-        assert sorted(git(work, "log", "--no-merges", "--format=%s").splitlines()) == [
-            *(f"agent {n}" for n in range(4)),
-            "first",
-        ]
-        assert git(work, "status", "--porcelain") == ""
-        git(work, "fsck", "--strict")
-
-    asyncio.run(scenario())
+    asyncio.run(kill_and_go_on(tmp_path_factory.mktemp("killed"), lines, background=background))
 
 
 @pytest.mark.parametrize("requests", [6, 11])

@@ -16,6 +16,7 @@ from handrail import Agent
 from handrail.agents.definitions import AgentDefinition, parse_file
 from handrail.config.flags import SettingsFlags
 from handrail.config.places import places_for
+from handrail.conversation.blocks import Text
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.testing.model import say, use
 from handrail.tools.delegation import AgentNews
@@ -351,3 +352,33 @@ async def test_the_model_of_an_agent_is_that_of_the_call_its_file_the_variable_o
     spec = SessionSpec(tmp_path / "work", flags=SettingsFlags(managed_policy=False))
     await ask(Agent.from_spec(spec, env, SessionHost(model=model)))
     assert [request.model for request in model.requests("one")] == [asked]
+
+
+async def test_files_of_agents_that_change_during_a_session_count_from_the_next_turn_and_are_told(
+    tmp_path: Path, open_it: Callable[..., Agent[Any]]
+) -> None:
+    define(tmp_path / "home", "early", "")
+    model = AgentsModel(
+        {"go": [[say("1")], [task("inner", "late")], [say("2")], [say("3")]], "inner": [[say("Done.")]]}
+    )
+    warnings: list[str] = []
+    agent = open_it(model, warnings=warnings)
+    with anyio.fail_after(30):
+        async with agent:
+            await agent.ask("go")
+            define(tmp_path / "home", "late", "")
+            (tmp_path / "home/.claude/agents/broken.md").write_text("---\nname: broken\n---\n")
+            await agent.ask("more")
+            (tmp_path / "home/.claude/agents/early.md").unlink()
+            await agent.ask("most")
+            assert {"late"} <= set(agent.session.agents.definitions()) >= {"Explore"}
+    first, *_, last = model.requests("go")
+    assert (last.system, [each.name for each in last.tools]) == (first.system, [each.name for each in first.tools])
+    notes = [
+        block.text
+        for message in last.history.messages
+        for block in message.content
+        if isinstance(block, Text) and block.text.startswith("Kinds of sub-agents")
+    ]
+    assert [("- early:" in note, "- late:" in note) for note in notes] == [(True, False), (True, True), (False, True)]
+    assert sum("broken.md" in each for each in warnings) == 1

@@ -141,9 +141,17 @@ class Pool(Sequence[AnyTool]):
         return len(self.listed)
 
     def find(self, name: str) -> AnyTool | None:
-        """The tool with this name or alias. Deferred tools are found too."""
-        found = self._by_name.get(name)
+        """
+        The tool with this name or alias. Deferred tools are found too.
+
+        So are enabled ones that requests leave out, as in plan mode: a call of one is refused with the reason.
+        """
+        found = self._by_name.get(name) or self._left_out(name)
         return found.load() if isinstance(found, ToolStub) else found
+
+    def _left_out(self, name: str) -> ListedTool | None:
+        named = (tool for tool in self.disabled if name == tool.name or name in tool.aliases)
+        return next((tool for tool in named if tool.is_enabled()), None)
 
     def find_listed(self, name: str) -> ListedTool | None:
         """The same, without loading the tool."""
