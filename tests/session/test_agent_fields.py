@@ -47,6 +47,7 @@ def fixture_open_it(tmp_path: Path) -> Callable[..., Agent[Any]]:
         model: AgentsModel, *, trust: bool = False, warnings: list[str] | None = None, **more: Any
     ) -> Agent[Any]:
         env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+        env["HANDRAIL_MCP_WAIT_MS"] = "60000"  # on a busy machine a server may need long to start
         mode = more.pop("mode", "default")
         tools = ToolOptions(agents=more.pop("agents", {}), mcp_servers=more.pop("servers", {}))
         spec = SessionSpec(

@@ -140,3 +140,39 @@ async def test_an_agent_at_work_is_seen_and_can_be_stopped(project: Path) -> Non
         await terminal.until("Tasks and agents", gone=True)
         await leave(terminal)
     held.set()
+
+
+@pytest.mark.anyio
+async def test_a_yes_for_one_agent_holds_for_its_later_calls_and_not_for_those_of_another(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    tasks = [
+        ToolUse(f"a{n}", "Agent", {"description": f"d{n}", "prompt": f"hand {n}", "run_in_background": False})
+        for n in (1, 2)
+    ]
+    make = [ToolUse(f"m{n}", "Bash", {"command": "mkdir -p made"}) for n in range(3)]
+    replies = [
+        Reply((tasks[0],), to="lead"),
+        Reply((make[0],), to="hand 1"),
+        Reply((make[1],), to="hand 1"),
+        Reply((Text("One."),), to="hand 1"),
+        Reply((tasks[1],), to="lead"),
+        Reply((make[2],), to="hand 2"),
+        Reply((Text("Two."),), to="hand 2"),
+        Reply((Text("Both are done."),), to="lead"),
+    ]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        Conversing(folder, variables(server, folder), "lead them well", columns=120) as terminal,
+    ):
+        await terminal.until_asked()
+        shown = " ".join(terminal.shown.split())
+        assert "2. Yes, and for this agent: " in shown
+        assert "3. Yes, and for all agents in this session: " in shown
+        terminal.type("2")
+        await terminal.until("d2")
+        await terminal.until_asked()
+        terminal.type("1")
+        await terminal.until("Both are done.")
+        await leave(terminal)
+    assert (folder / "made").is_dir()
