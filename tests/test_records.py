@@ -171,3 +171,21 @@ def test_the_first_record_of_a_class_may_be_one_of_a_class_below_it() -> None:
     assert (Below(2).x, Base(3).x, Below().x) == (2, 3, 1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
         Base(y=1)  # type: ignore[call-arg]  # what is being shown
+
+
+@record
+class Indexed:
+    """Words, and what is computed from them."""
+
+    words: tuple[str, ...]
+    index: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+
+
+def test_a_field_can_be_left_out_of_comparing_and_of_what_is_shown() -> None:
+    one, other = Indexed(("a",), {"a": 0}), Indexed(("a",))
+
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != Indexed(("b",), {"a": 0})
+    assert repr(one) == "Indexed(words=('a',))"
+    assert dataclasses.replace(one, words=("b",)).index == {"a": 0}

@@ -7,7 +7,7 @@ dataclasses for `replace`, `fields`, pattern matching and serialisers.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from inspect import get_annotations
 from operator import attrgetter
@@ -24,7 +24,7 @@ def record(cls: type[Class]) -> type[Class]:
     """
     The class as a frozen record of the fields that its annotations name, in their order.
 
-    Fields of base classes come first. `field(default=..., default_factory=...)` works, other options do not.
+    Fields of base classes come first. `field` works with a default, its factory, `repr` and `compare`, nothing else.
     `__post_init__` is called, and a dataclass of the standard library may have a record as its base.
     """
     kinds = get_annotations(cls)
@@ -40,7 +40,7 @@ def record(cls: type[Class]) -> type[Class]:
         "__match_args__": tuple(fields),
         "__dataclass_fields__": fields,
         "__dataclass_params__": _PARAMS,
-        "_values": staticmethod(attrgetter(*fields) if fields else _no_values),
+        "_values": staticmethod(_getter(name for name, each in fields.items() if each.compare)),
         "__qualname__": cls.__qualname__,
     }
     for name, shared in _SHARED.items():
@@ -124,7 +124,8 @@ def _hash(self: Any) -> int:
 
 
 def _repr(self: Any) -> str:
-    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+    shown = [name for name, each in self.__dataclass_fields__.items() if each.repr]
+    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
     return f"{type(self).__qualname__}({values})"
 
 
@@ -139,6 +140,11 @@ def _state(self: Any) -> list[Any]:
 def _restore(self: Any, state: list[Any]) -> None:
     for name, value in zip(self.__match_args__, state, strict=True):
         object.__setattr__(self, name, value)
+
+
+def _getter(names: Iterable[str]) -> Callable[[Any], object]:
+    compared = tuple(names)
+    return attrgetter(*compared) if compared else _no_values
 
 
 def _no_values(_self: Any) -> tuple[()]:

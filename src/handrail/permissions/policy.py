@@ -22,7 +22,6 @@ from handrail.tools.tool import McpInfo
 
 deciding = lazy("handrail.permissions.decide")  # it looks at policies, and loads what reads command lines: 60 ms
 
-COMPUTED = frozenset(("index", "prefixes", "read_prefixes"))
 Indexes = Mapping[Behaviour, RuleIndex]
 
 
@@ -72,21 +71,11 @@ class Policy:
     """Working folders that the session has moved away from: rules about them still hold."""
     settings_files: tuple[str, ...] = ()
     """The settings files that it was made from, as messages name them, the highest first."""
-    index: Indexes = field(default_factory=dict)
-    """The rules, ready to be found. Made of the fields above, and like all below no part of a comparison."""
-    prefixes: tuple[str, ...] = ()
+    index: Indexes = field(default_factory=dict, repr=False, compare=False)
+    prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The working folders as beginnings of paths that end with a slash."""
-    read_prefixes: tuple[str, ...] = ()
+    read_prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The same, with the folders that may only be read."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Policy) and _given(self) == _given(other)
-
-    def __hash__(self) -> int:
-        return hash(_given(self))
-
-    def __repr__(self) -> str:
-        return f"Policy{_given(self)}"
 
     @classmethod
     def empty(cls, cwd: str = "", home: str = "/") -> "Policy":
@@ -247,8 +236,3 @@ def _build_index(policy: Policy) -> Policy:
 
 def _beginnings(folders: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(folder if folder.endswith("/") else folder + "/" for folder in folders)
-
-
-def _given(policy: Policy) -> tuple[object, ...]:
-    """The fields that a policy is made of, without what is computed from them."""
-    return tuple(getattr(policy, name) for name in policy.__match_args__ if name not in COMPUTED)
