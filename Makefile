@@ -7,7 +7,7 @@ JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-peers conformance mcp-servers clean
+.PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-table bench-peers conformance mcp-servers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -95,6 +95,9 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.mcp_bench
 	@$(BIN)/python -m benchmarks.gateway_bench
 	@$(BIN)/python -m benchmarks.terminal_bench
+
+bench-table: setup ## measure the rows of the table in docs/benchmarks.md, and draw it
+	@$(BIN)/python -m benchmarks.table
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers

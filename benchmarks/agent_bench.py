@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from benchmarks.engine_bench import ours, quiet
 
 from handrail import Agent, tool
+from handrail.cli.main import NEW_OBJECTS
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing import ScriptedModel
 
@@ -56,7 +57,8 @@ async def measure() -> dict[str, float]:
         for _ in range(ROUNDS):
             alone.append(await cpu(lambda: ours(1), 1))
             through.append(await cpu(lambda: conversation(TURNS, folder), TURNS))
-        gc.freeze()  # as the command line program does after its set-up
+        gc.freeze()  # as the command line program does after its set-up, like the next line
+        gc.set_threshold(NEW_OBJECTS)
         one = quiet([await cpu(lambda: conversation(TURNS, folder), TURNS) for _ in range(ROUNDS)])
         many = await cpu(lambda: asyncio.gather(*[conversation(10, folder) for _ in range(MANY)]), MANY * 10)
         few = quiet([await cpu(lambda: conversation(10, folder), 10) for _ in range(ROUNDS)])

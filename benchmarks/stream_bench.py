@@ -6,20 +6,19 @@ Calls inside a stream that goes on: when they start, and when the next request c
 The model's answer holds one complete command and then streams on for 1.5 s. Through real sessions (`handrail -p`) and a
 model server on loopback: from the end of the command's block to its start, as the time of a file that it makes, and to
 the next request. A command that changes something and one that only reads, as the first call of the process and as the
-second. The floor is a bare spawn of the same command, in the same run.
+second. The floor is a program with httpx2, from its start to its request, in the same run.
 """
 
 import argparse
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.start_bench import ENVIRONMENT, HANDRAIL, request_time
+from benchmarks.start_bench import ENVIRONMENT, FLOOR, HANDRAIL, request_time, started
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
@@ -70,14 +69,6 @@ def marker_time() -> float:
     return MARKER.stat().st_mtime if MARKER.exists() else float("nan")
 
 
-def bare() -> float:
-    """Milliseconds from now to the file that a bare spawn of the command makes."""
-    forget_marker()
-    wall = time.time()
-    subprocess.run(["bash", "-c", CHANGES], check=True)
-    return (marker_time() - wall) * 1000
-
-
 async def measure() -> dict[str, float]:
     """The first quartile of each row, in milliseconds."""
     seen: dict[str, list[float]] = {}
@@ -85,11 +76,12 @@ async def measure() -> dict[str, float]:
         changing, warm = await run(CHANGES, warm=False), await run(CHANGES, warm=True)
         reading = await run(READS, warm=False)
         figures = {
-            "floor: bare spawn to its file": bare(),
-            "changing command, first call: block to its start": changing[0],
-            "changing command, second call: block to its start": warm[0],
-            "changing command: block to the next request": changing[1],
-            "reading command: block to the next request": reading[1],
+            "floor": (await started([END], 0, sys.executable, "-c", FLOOR, "URL")).request,
+            "stream": STREAM * 1000,
+            "changing command, first call": changing[0],
+            "changing command, second call": warm[0],
+            "changing command, next request": changing[1],
+            "reading command, next request": reading[1],
         }
         for name, took in figures.items():
             seen.setdefault(name, []).extend([took] if number else [])  # the first round wrote the bytecode
@@ -108,7 +100,7 @@ def main() -> None:
         json.dump(figures, sys.stdout)
         return
     for name, value in figures.items():
-        print(f"{name:<52} {value:9.1f} ms")
+        print(f"{name:<34} {value:9.1f} ms {value / figures['floor']:7.3f} of the floor")
 
 
 if __name__ == "__main__":
