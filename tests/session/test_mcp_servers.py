@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,28 @@ async def answer(name: str, message: Message) -> Message:
     tools = [{"name": "t", "description": name, "inputSchema": {"type": "object"}}]
     result: dict[str, Any] = {"capabilities": {"tools": {}}, "tools": tools}
     return {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
+
+
+WITHOUT_SERVERS = """
+import asyncio, sys
+from handrail import Agent
+from handrail.testing.model import ScriptedModel, say, use
+
+async def main():
+    model = ScriptedModel([[use("1", "Glob", pattern="*")], [say("done")]])
+    async with Agent(model, builtin_tools=True) as agent:
+        await agent.ask("go")
+
+asyncio.run(main())
+parts = [name.split(".") for name in sys.modules]
+print([each for each in parts if each[0] == "mcp" or each[:2] in (["handrail", "mcp"], ["handrail", "gateway"])])
+"""
+
+
+def test_a_session_without_servers_loads_nothing_of_mcp(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", WITHOUT_SERVERS]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
