@@ -40,13 +40,13 @@ class ServersBehind:
 
     def resources(self) -> list[dict[str, Any]]:
         """Their resources; of two with one address that of the first server."""
-        return self._listed("uri", is_template=False)
+        return self._resource_list("uri", is_template=False)
 
     def templates(self) -> list[dict[str, Any]]:
         """Their templates of resources, in the same way."""
-        return self._listed("uriTemplate", is_template=True)
+        return self._resource_list("uriTemplate", is_template=True)
 
-    def _listed(self, key: str, *, is_template: bool) -> list[dict[str, Any]]:
+    def _resource_list(self, key: str, *, is_template: bool) -> list[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         for server, resources in self._resources().items():
             for each in resources:

@@ -63,8 +63,7 @@ def broken_rules(case: Case) -> Opinion | None:
     for problem in case.policy.problems:
         if problem.broad and not (case.read_only and case.mcp is None and not leaves_machine(case)):
             return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
-        files = case.files or case.named_files
-        if files and any(rule.spec is None and concerns_files(case, rule.tool) for rule in problem.meant):
+        if any(rule.spec is None and concerns_files(case, rule.tool) for rule in problem.meant):
             return Opinion(Strength.ASK, Verdict.ASK, "broken rule", *broken_reason(problem))
     return None
 
@@ -77,7 +76,7 @@ def leaves_machine(case: Case) -> bool:
 def concerns_files(case: Case, family: str) -> bool:
     """Whether a rule of this family could be about a file that a command reads or changes."""
     files = (*case.files, *case.named_files)
-    return family == READ or (family == EDIT and any(file.effect not in READING for file in files))
+    return any(family == READ or (family == EDIT and file.effect not in READING) for file in files)
 
 
 def broken_reason(problem: Rule | RuleProblem) -> tuple[str, str]:
