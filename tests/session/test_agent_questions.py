@@ -66,7 +66,7 @@ def test_each_question_is_answered_refused_or_expires_and_every_agent_goes_on(
         with anyio.fail_after(60):
             async with open_agent(folder, model, SessionHost(can_use_tool=answer)) as agent:
                 await agent.ask("go")
-                while (message := await agent.session.next_notification()) is not None:
+                while (message := await agent.session.background.next_notification()) is not None:
                     await agent.ask(message.content)
                 assert {each.status for each in agent.session.agents.known.all()} == {"completed"}
 
@@ -108,7 +108,7 @@ async def test_for_an_agent_in_the_background_hooks_decide_before_a_person_is_as
     with anyio.fail_after(20):
         async with open_agent(tmp_path, model, host) as agent:
             await agent.ask("go")
-            await agent.session.next_notification()
+            await agent.session.background.next_notification()
     assert asked == ([] if background else ["Write"])
     if background:
         assert (tmp_path / "work" / "made").read_text() == "x"

@@ -164,7 +164,7 @@ async def test_questions_of_agents_in_the_background_reach_the_person_through_th
     with anyio.fail_after(20):
         async with open_agent(tmp_path, model, mode="default", can_use_tool=person) as agent:
             await agent.ask("go")
-            assert await agent.session.next_notification() is not None
+            assert await agent.session.background.next_notification() is not None
             outer, inner = agent.session.agents.known.all()
     path = (f"general-purpose {outer.id}", f"general-purpose {inner.id}")
     assert [(each.id, each.path) for each in asked] == [(inner.id, path)]
@@ -182,7 +182,7 @@ async def test_without_anyone_to_ask_an_agent_in_the_background_is_refused_and_g
     with anyio.fail_after(20):
         async with open_agent(tmp_path, model, mode="default") as agent:
             await agent.ask("go")
-            message = await agent.session.next_notification()
+            message = await agent.session.background.next_notification()
             assert message is not None
             await asyncio.sleep(0)
     assert "there is no one to ask" in model.texts("inner")

@@ -39,18 +39,18 @@ async def test_the_end_of_a_background_agent_wakes_an_idle_session_and_says_whic
             assert (await agent.ask("go")).text == "Both are at work."
             first, second = agent.session.agents.known.all()
             slow.set()
-            message = await agent.session.next_notification()
+            message = await agent.session.background.next_notification()
             assert message is not None
             assert f"The sub-agent {first.id} (general-purpose: task 1) has ended: completed" in text_of(message)
             assert "Found it." in text_of(message)
             assert second.id not in text_of(message)
             assert (await agent.ask(message.content)).text == "I heard."
 
-            await agent.session.stop_task(second.id)
-            stopped = await agent.session.next_notification()
+            await agent.session.background.stop_task(second.id)
+            stopped = await agent.session.background.next_notification()
             assert stopped is not None
             assert f"{second.id} (general-purpose: task 2) has ended: killed" in text_of(stopped)
-            assert await agent.session.next_notification() is None
+            assert await agent.session.background.next_notification() is None
     assert {each.status for each in agent.session.agents.known.all()} == {"completed", "killed"}
 
 

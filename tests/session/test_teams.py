@@ -43,7 +43,7 @@ MAKE = use("t", "TeamCreate", team_name="crew", description="Two who talk")
 async def rest(agent: Agent[Any], upto: int = 10) -> list[str]:
     """Answer every notification; what each said."""
     told: list[str] = []
-    while len(told) < upto and (message := await agent.session.next_notification()) is not None:
+    while len(told) < upto and (message := await agent.session.background.next_notification()) is not None:
         told.append(text_of(message))
         await agent.ask(message.content)
     return told

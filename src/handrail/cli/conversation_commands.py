@@ -268,7 +268,7 @@ async def show_tasks(chat: Chat, _words: str) -> None:
         return
     way = await choose(chat, labels[chosen], {"output": "Show its output", "stop": "Stop it"})
     if way == "stop":
-        await chat.session.stop_task(chosen)
+        await chat.session.background.stop_task(chosen)
         chat.front.say(f"{chosen} was stopped.", "good")
     elif way == "output":
         files = {task.id: task.output for task in unheard_tasks(chat.session.services)}

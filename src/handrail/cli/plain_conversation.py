@@ -123,7 +123,7 @@ async def follow_wakes(
 ) -> "asyncio.Future[str | None]":
     """Do what schedules and ends of background work start until a line is there; the line."""
     while not line.done():
-        due = asyncio.ensure_future(chat.session.next_wake())
+        due = asyncio.ensure_future(chat.session.background.next_wake())
         await asyncio.wait((line, due), return_when=asyncio.FIRST_COMPLETED)
         due.cancel()
         await asyncio.wait((due,))

@@ -187,7 +187,7 @@ def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> 
 
 def is_last_turn(session: Session) -> bool:
     """Whether no sub-agent in the background will begin another turn."""
-    return not session.has_background_agents()
+    return not session.background.has_agents()
 
 
 def _stop(session: Session, out: PipedText | None) -> None:

@@ -82,7 +82,7 @@ class TaskPanel:
             return False
         if reply.text == STOP:
             try:
-                await self._chat.session.stop_task(reply.value)
+                await self._chat.session.background.stop_task(reply.value)
                 self._chat.front.say(f"{reply.value} was stopped.", "good")
             except HandrailError as error:
                 self._chat.front.say(str(error), "bad")

@@ -230,7 +230,7 @@ class SessionEngine:
 
     async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
         """A message about background work that has ended, as soon as some has; None if none runs."""
-        return await self.session.next_notification(only_agents=only_agents)
+        return await self.session.background.next_notification(only_agents=only_agents)
 
     async def next_scheduled(self) -> UserMessage:
         """The next prompt that a schedule starts, as soon as it is due."""
@@ -316,7 +316,7 @@ class SessionEngine:
         return usage
 
     async def _stop_task(self, request: Mapping[str, Any]) -> None:
-        await self.session.stop_task(str(request["task_id"]))
+        await self.session.background.stop_task(str(request["task_id"]))
 
     async def _rewind(self, request: Mapping[str, Any]) -> Payload:
         return self.session.rewind(str(request["user_message_id"]))

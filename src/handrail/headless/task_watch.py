@@ -61,7 +61,7 @@ class TaskWatch:
         try:
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, RunEnded) and not self._session.has_background_agents():
+                    if isinstance(event, RunEnded) and not self._session.background.has_agents():
                         await self._stop_tasks()
                     yield event
                     await self.on_event(event)
@@ -72,7 +72,7 @@ class TaskWatch:
         """Stop the tasks that still run, and report their end."""
         waiting = list(self._waiting.values())
         for task_id in list(self._running):
-            await self._session.stop_task(task_id)
+            await self._session.background.stop_task(task_id)
         await asyncio.gather(*waiting)
 
     async def aclose(self) -> None:

@@ -19,6 +19,6 @@ async def all_turns(
                 if is_stopped() and not isinstance(event, RunEnded):
                     session.conversation.interrupt()  # it may have been stopped before there was a run
                 yield event
-        upcoming = await session.next_notification(only_agents=True)
+        upcoming = await session.background.next_notification(only_agents=True)
         if is_stopped():
             return

@@ -18,7 +18,8 @@ from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.session.agent_definitions import public_source
-from handrail.session.background import AGENTS, end_tasks, next_notification, stop_task, unheard_tasks
+from handrail.session.background import end_tasks
+from handrail.session.background_work import BackgroundWork
 from handrail.session.context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
@@ -26,7 +27,6 @@ from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.model_facts import ModelFacts
 from handrail.session.models import ChosenModel, SessionModel, cost_for
 from handrail.session.output_style import StyleNotes
-from handrail.session.parts import hears_of
 from handrail.session.retention import tidy
 from handrail.session.schedules import SessionSchedules
 from handrail.session.scratch import ScratchFolder
@@ -132,6 +132,7 @@ class Session:
     def __post_init__(self) -> None:
         self.server_tools: server_tools.ServerTools | None = None
         """What connects the servers and offers their tools; None if there are no servers."""
+        self.background = BackgroundWork(self.agents, self.services, self.schedules, self.conversation)
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self._live_text = live_text.LiveText(self.live) if self.live is not None else None
         self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
@@ -302,42 +303,6 @@ class Session:
                 for name, each in self.agents.definitions().items()
             ],
         }
-
-    async def stop_task(self, task_id: str) -> None:
-        """End a background task, or a sub-agent; HandrailError if there is no such task."""
-        if not self.agents.stop(task_id):
-            await stop_task(self.services, task_id)
-
-    def has_background_agents(self) -> bool:
-        """Whether a sub-agent in the background is at work, or has ended and the model does not know it yet."""
-        return any(task.kind in AGENTS for task in unheard_tasks(self.services))
-
-    async def next_notification(self, *, only_agents: bool = False) -> UserMessage | None:
-        """
-        A message for the model that says which background work has ended, as soon as some has; None if none runs.
-
-        It wakes an idle session: give it to `drive`. While a prompt runs, its requests tell of such ends themselves.
-        """
-        is_heard = partial(hears_of, self.agents.parts, "main")
-        kinds = AGENTS if only_agents else ()
-        return await next_notification(self.services, is_heard, self.conversation.messages, kinds=kinds)
-
-    async def next_wake(self) -> UserMessage:
-        """What wakes an idle conversation: a schedule that is due, or the end of work in the background."""
-        due, ended = (
-            asyncio.ensure_future(self.schedules.next_prompt()),
-            asyncio.ensure_future(self.next_notification()),
-        )
-        try:
-            await asyncio.wait((due, ended), return_when=asyncio.FIRST_COMPLETED)
-            if not due.done() and ended.result() is None:  # nothing runs in the background
-                await due
-        finally:
-            for each in (due, ended):
-                each.cancel()
-            await asyncio.wait((due, ended))
-        found = [each.result() for each in (due, ended) if not each.cancelled()]
-        return UserMessage(tuple(block for message in found if message for block in message.content))
 
     def rewind(self, message_id: str) -> dict[str, Any]:
         """Bring files back to before this message; HandrailError if it is unknown, or another program changed one."""

@@ -135,7 +135,7 @@ class Turns:
 
     async def _wait_to_wake(self, chat: "Chat") -> None:
         """An idle conversation begins a turn when a schedule is due, or work in the background has ended."""
-        message = await chat.session.next_wake()
+        message = await chat.session.background.next_wake()
         self._watch = None  # it has ended, and must not be stopped
         self._begin_turn(chat, chat.wake(message))
 
