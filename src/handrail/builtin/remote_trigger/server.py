@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.builtin.support.foreign_text import mark_foreign
 from handrail.errors import HandrailError, ToolError
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
@@ -34,13 +35,13 @@ async def ask_server(
         raise ToolError(f"{server.name} cannot be reached: {error}. Tell the user.") from error
     try:
         found = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if answer.status == 401:
         raise ToolError(f"{server.name} does not know our token. Tell the user to check remoteServers.{server.name}.")
     said = found.get("error") if isinstance(found, dict) else None
     if not 200 <= answer.status < 300:
-        why = f": {str(said)[:1000]}" if said else "."
+        why = f":\n{mark_foreign(str(said)[:1000], f'the server {server.name}')}" if said else "."
         raise ToolError(f"{server.name} refused with status {answer.status}{why}")
     if not isinstance(found, dict) or answer.cut:
         raise ToolError(f"{server.name} at {server.url} did not answer as a handrail serve does. Tell the user.")

@@ -22,6 +22,7 @@ from handrail.tools.wording import did_you_mean
 
 READS = frozenset({"list", "get"})
 TRIGGER = re.compile(r"t[0-9a-f]{10}")
+RUN = re.compile(r"[0-9a-f-]{36}")
 MAX_LINE = 200
 
 
@@ -85,9 +86,11 @@ class RemoteTrigger(Tool[RemoteTriggerInput]):
         found = await self._ask(server, args)
         text = "\n".join(lines_of(args.action, found))
         marked = mark_foreign(text, f"the server {server.name}")
-        note = f"\n[RemoteTrigger get with {found['id']} says how the run stands.]" if args.action == "run" else ""
+        run_id = str(found.get("id"))  # in our own words, so it must be nothing but an id
+        is_known = args.action == "run" and RUN.fullmatch(run_id)
+        note = f"\n[RemoteTrigger get with {run_id} says how the run stands.]" if is_known else ""
         card = Card(title=f"{server.name}: {args.action}", detail=args.trigger_id, body=text)
-        return Output(text=f"{marked}{note}", data={"server": server.name, "action": args.action, **found}, card=card)
+        return Output(text=f"{marked}{note}", data={**found, "server": server.name, "action": args.action}, card=card)
 
     async def _ask(self, server: RemoteServer, args: RemoteTriggerInput) -> dict[str, Any]:
         env, place = self._services.env, f"/v1/triggers/{quote(args.trigger_id, safe='')}"
@@ -123,14 +126,14 @@ def lines_of(action: str, found: Mapping[str, Any]) -> Iterator[str]:
     match found:
         case {"triggers": list(triggers)}:
             yield f"folders and policies: {json.dumps(found.get('folders'))}"
-            yield from map(_trigger_line, triggers or ())
+            yield from map(_trigger_line, _objects(triggers))
             if not triggers:
                 yield "There are no triggers."
         case {"status": status, "id": run_id}:
             yield f"run {run_id} is {status}" + (f" ({found['problem']})" if found.get("problem") else "")
             if (result := found.get("result")) and isinstance(result, Mapping):
                 yield f"{'It failed' if result.get('is_error') else 'Its answer'}: {result.get('result')}"
-            for question in found.get("questions") or ():
+            for question in _objects(found.get("questions")):
                 yield f"It waits for an answer of a person there: {question.get('title')} {question.get('reason')}"
         case _:
             yield _trigger_line(found)
@@ -141,6 +144,11 @@ def lines_of(action: str, found: Mapping[str, Any]) -> Iterator[str]:
 def _trigger_line(trigger: Mapping[str, Any]) -> str:
     clock = f", by the clock {trigger['cron']!r}" if trigger.get("cron") else ""
     off = "" if trigger.get("enabled") else " (switched off)"
-    runs = [f"{run.get('id')} is {run.get('status')}" for run in trigger.get("runs") or ()][:3]
+    runs = [f"{run.get('id')} is {run.get('status')}" for run in _objects(trigger.get("runs"))][:3]
     head = f"{trigger.get('id')} {trigger.get('name')!r}{off} in {trigger.get('folder')}{clock}"
     return f"{head[:MAX_LINE]}; runs: {', '.join(runs) or 'none'}"
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list; a server may send anything."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
