@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ PLACES = [
     ("POST", "/v1/runs/nope/stop", 404),
     ("GET", "/v1/runs?limit=-1", 400),
     ("GET", "/v1/runs?status=mad", 400),
+    ("GET", f"/v1/runs?limit={'9' * 5_000}", 400),
     ("GET", "/v1/triggers/nope", 404),
     ("POST", "/v1/triggers/nope/run", 404),
 ]
@@ -120,7 +122,8 @@ async def test_strangers_and_senseless_requests_are_refused_and_the_server_goes_
         assert (await eve.get("/v1/runs")).json()["runs"] == []
         bad = await ann.get(f"/v1/runs/{made['id']}/events", params={"after": "-1"})
         far = await ann.get(f"/v1/runs/{made['id']}/events", params={"after": "9" * 30})
-        assert (bad.status_code, far.status_code, far.text) == (400, 200, "")
+        too_far = await ann.get(f"/v1/runs/{made['id']}/events", params={"after": "9" * 5_000})
+        assert (bad.status_code, far.status_code, far.text, too_far.status_code) == (400, 200, "", 400)
 
     assert wrong == {}
 
@@ -176,3 +179,25 @@ async def test_a_server_does_not_start_where_or_as_it_should_not(
 
     assert (process.returncode, out) == (2, b"")
     assert problem in errors.decode()
+
+
+async def test_a_change_that_comes_slowly_does_not_bring_back_a_trigger_that_was_removed(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(60),
+        ModelServer() as model,
+        served(model, tmp_path, write_config(tmp_path)) as server,
+        server.client() as ann,
+        server.client("bob") as bob,
+    ):
+        made = (await ann.post("/v1/triggers", json={**RUN, "name": "watch"})).json()
+        place = f"/v1/triggers/{made['id']}"
+
+        async def slow_body() -> AsyncIterator[bytes]:
+            yield b'{"prompt": '
+            assert (await bob.delete(place)).status_code == 200
+            yield b'"y"}'
+
+        answer = await ann.patch(place, content=slow_body(), headers={"content-type": "application/json"})
+        kept = (await ann.get("/v1/triggers")).json()["triggers"]
+
+    assert (answer.status_code, kept) == (404, [])

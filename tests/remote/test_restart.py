@@ -132,3 +132,20 @@ async def test_a_record_that_cannot_be_read_is_told_and_left_alone(tmp_path: Pat
 
     assert b"broken.json cannot be read and is left out" in server.errors
     assert (folder / "broken.json").read_text() == text
+
+
+async def test_a_run_that_another_client_resumes_is_told_of_with_the_address_of_that_client(tmp_path: Path) -> None:
+    folder = Path(f"{tmp_path}-state/serve/runs")
+    async with asyncio.timeout(90), ModelServer([Reply((Text("Fine."),)), Reply((Text("More."),))]) as model:
+        config = write_config(tmp_path)
+        async with served(model, tmp_path, config) as server, server.client() as ann:
+            run_id = (await start(ann, "Hello."))["id"]
+            await all_lines(ann, run_id)
+        kept = json.loads((folder / f"{run_id}.json").read_text())
+        (folder / f"{run_id}.json").write_text(json.dumps(kept | {"origin": {"client": "ann", "address": "192.0.2.9"}}))
+        async with served(model, tmp_path, config) as server, server.client("bob") as bob:
+            await bob.post(f"/v1/runs/{run_id}/resume", json={"prompt": "Go on."})
+            resumed = await get(bob, run_id)
+            await all_lines(bob, run_id)
+
+    assert resumed["origin"] == {"client": "bob", "address": "127.0.0.1"}

@@ -37,6 +37,7 @@ from handrail.serve.requests import read_object
 
 HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 MAX_LISTED = 200
+MAX_DIGITS = 100
 
 
 def make_app(service: RunService) -> Starlette:
@@ -101,10 +102,14 @@ def _shown(service: RunService, run: RunRecord) -> dict[str, Any]:
     return {**run.as_json(), "questions": service.runs.questions(run.id)}
 
 
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= MAX_DIGITS
+
+
 async def _list_runs(service: RunService, request: Request) -> Response:
     asked = request.query_params
     limit, status, after = asked.get("limit", "50"), asked.get("status", ""), asked.get("after", "")
-    if not limit.isdecimal() or status not in ("", *STATUSES):
+    if not _is_number(limit) or status not in ("", *STATUSES):
         raise HttpRefusalError(400, f"limit is a whole number, status one of {', '.join(STATUSES)}.")
     found = service.runs.all(_client(request))
     if after:
@@ -129,7 +134,7 @@ async def _get_run(service: RunService, request: Request) -> Response:
 async def _events(service: RunService, request: Request) -> Response:
     run = service.runs.find(_client(request), request.path_params["run"])
     after = request.query_params.get("after", "0")
-    if not after.isdecimal():
+    if not _is_number(after):
         raise HttpRefusalError(400, "after is the number of lines that you have.")
     headers = {**HEADERS, "x-accel-buffering": "no"}
     return StreamingResponse(service.runs.follow(run.id, int(after)), 200, headers, "application/x-ndjson")
@@ -146,7 +151,7 @@ async def _stop(service: RunService, request: Request) -> Response:
 
 async def _resume(service: RunService, request: Request) -> Response:
     body = parse_body(ResumeBody, await read_object(request, empty=True))
-    run = service.runs.resume(_client(request), request.path_params["run"], body.prompt)
+    run = service.runs.resume(_origin(request), request.path_params["run"], body.prompt)
     return _reply(_shown(service, run))
 
 
@@ -194,8 +199,8 @@ async def _get_trigger(service: RunService, request: Request) -> Response:
 
 
 async def _update_trigger(service: RunService, request: Request) -> Response:
-    before = _trigger(service, request)
     changes = parse_body(TriggerChanges, await read_object(request)).model_dump(exclude_none=True)
+    before = _trigger(service, request)  # after the body, which may come slowly: it may be gone by then
     # the clock starts again, so that what was due before the change does not come now
     made = _checked(service, replace(before, **changes, client=_client(request), since=clock.now()))
     service.triggers.keep(made)
@@ -209,8 +214,8 @@ async def _remove_trigger(service: RunService, request: Request) -> Response:
 
 
 async def _run_trigger(service: RunService, request: Request) -> Response:
-    found = _trigger(service, request)
     more = parse_body(TriggerRunBody, await read_object(request, empty=True)).prompt
+    found = _trigger(service, request)
     prompt = f"{found.prompt}\n\n{more}" if more else found.prompt
     origin = _origin(request, trigger=found.id)
     wish = RunWish(found.folder, prompt, _client(request), origin, found.path, found.policy)

@@ -184,8 +184,13 @@ class Runs:
             return self._keep(replace(run, problem=f"stopped by {client}"))
         return run
 
-    def resume(self, client: str, run_id: str, prompt: str | None) -> RunRecord:
-        """Let a run go on; HttpRefusalError if it is under way, or has ended and there is nothing new to say."""
+    def resume(self, origin: Mapping[str, str], run_id: str, prompt: str | None) -> RunRecord:
+        """
+        Let a run go on; HttpRefusalError if it is under way, or has ended and there is nothing new to say.
+
+        From now on it is the run of the client that `origin` names: of its name, and of its address.
+        """
+        client = origin["client"]
         run = self.find(client, run_id)
         if run.is_open or run_id in self._tasks:
             raise HttpRefusalError(409, "The run is under way. Stop it first, or wait for its end.")
@@ -201,7 +206,7 @@ class Runs:
                 is_said=False,
                 prompts=run.prompts + 1,
                 client=client,
-                origin={**run.origin, "client": client},
+                origin={**run.origin, **origin},
                 problem="",
                 result={},
             )
