@@ -81,6 +81,9 @@ RUNS = [
     "install -s --strip-program=rm a b", "install -s --strip-program $x a b", "gcc -wrapper rm,x -c x.c",
     "git daemon --access-hook='rm x'", "git instaweb --httpd='rm x'",
     'awk \'BEGIN{getline x < "a.txt"; system("r" x)}\'', 'awk \'@include "x"; {print}\' f',
+    "npm --script-shell=rm run x", "npm_config_script_shell=rm npm run x", "wget --use-askpass=/bin/rm h",
+    "FCEDIT=rm fc",
+    "strace -o '|rm x' ls", "cpio --rsh-command=rm -o", "TAR_OPTIONS='--checkpoint-action=exec=rm' tar cf x y",
     "exec -a ls $(echo rm) x", "nice -n $N make", "x='a[$(rm x)]'; f() { echo $((x)); }; f",
 ]  # fmt: skip
 # None of them runs rm.
@@ -101,6 +104,7 @@ OTHERS = [
     "cp $src dst", "cp /usr/bin/ls z", "ln -s \"$PWD/a\" b", "echo a > /usr/local/bin/b",
     "cmake -S . -B build", "ninja -C b",
     "dc -e '1 2 + p'", "scp a h:b", "install -m 755 a b", "gcc -c x.c -o x.o", "awk '{print $1}' f > g",
+    "A=b npm run x", "CC=gcc make", "foo --mode=fast", "NODE_ENV=test npm run build -- --x=y",
     "git rebase --exec 'make test' main", "tmux new -d -s x 'npm start'", "npm run build -- --base=$B",
     "rsync -avz -e 'ssh -p 22' a h:b", "git push -u origin \"$(git branch --show-current)\"",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from handrail.permissions.command_parts import parts_of
 from handrail.permissions.wildcards import WORD_END
 from handrail.shell import tables
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, Segment, Word
+from handrail.shell.model import Analysis, CommandVerdict, Segment, Word
 from handrail.shell.text_programs import fed_text
 from handrail.shell.unknown_names import runs_unknown_name
 from handrail.shell.wrapped_commands import EVALUATED, written_text
@@ -40,7 +40,7 @@ class InTexts(NamedTuple):
     openings: frozenset[str] = frozenset()
     """The known beginning of each command whose rest is not known; an empty one if not even its name is."""
     commands: frozenset[str] = frozenset()
-    """All spellings of the commands that a shell finds in texts that it evaluates."""
+    """All spellings of the commands that a shell finds in texts it evaluates, or that options and variables name."""
 
 
 UNKNOWN = InTexts(frozenset(("",)))
@@ -55,10 +55,22 @@ def commands_in_texts(analysis: Analysis) -> InTexts:
     if len(texts) > MAX_TEXTS:
         return UNKNOWN
     found = [commands_of(text) for text in texts]
+    named = (command for segment in analysis.segments for command in named_commands(segment))
     return InTexts(
         frozenset(opening for each in found for opening in each.openings),
-        frozenset(command for each in found for command in each.commands),
+        frozenset(command for each in found for command in each.commands).union(named),
     )
+
+
+def named_commands(segment: Segment) -> Iterator[str]:
+    """The commands that options and variables may name: `npm --script-shell=rm`, `FCEDIT=rm fc`."""
+    if segment.verdict is CommandVerdict.READ_ONLY or not segment.argv:
+        return
+    words = [str(word) for word in segment.argv[1:]]
+    given = [word for word in words if word.startswith(("|", "!")) or (word.startswith("-") and "=" in word)]
+    for text in (*given, *(str(word) for _, word in segment.env)):
+        name, *rest = text.rpartition("=")[2].lstrip("|! ").split() or [""]
+        yield WORD_END.join((name.rpartition("/")[2], *rest))
 
 
 def evaluated_words(analysis: Analysis) -> Iterator[Word]:
