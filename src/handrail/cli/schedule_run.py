@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,7 @@ from handrail.schedules.store import ScheduleStore
 FAILED = 1
 MAX_OUTPUT = 10_000_000
 COMMAND = (sys.executable, "-m", "handrail", "-p", "--output-format", "json")
+NO_MORE: Mapping[str, Any] = {}
 
 
 @record
@@ -28,7 +29,7 @@ class Start:
     tell: Callable[[dict[str, Any]], None]
     zone: ZoneInfo
 
-    def report(self, kind: str, entry: ScheduledPrompt, text: str, **more: Any) -> None:
+    def report(self, kind: str, entry: ScheduledPrompt, text: str, more: Mapping[str, Any] = NO_MORE) -> None:
         """Tell what happened to a schedule."""
         moment = local_time(clock.now(), self.zone)
         self.tell({"type": kind, "time": moment, "id": entry.id, "folder": entry.folder, "text": text, **more})
@@ -75,17 +76,16 @@ async def _start(due: DuePrompt, start: Start) -> int:
         )
     except OSError as error:
         problem = f"could not be started in {entry.folder}: {error.strerror}. Remove it, or bring the folder back."
-        start.report("ended", entry, problem, exit=FAILED)
+        start.report("ended", entry, problem, {"exit": FAILED})
         return FAILED
     except asyncio.CancelledError:
-        start.report("ended", entry, "was stopped", exit=None)
+        start.report("ended", entry, "was stopped", {"exit": None})
         raise
     result = _result(ended.stdout)
     session, text = result.get("session_id"), str(result.get("result") or ended.stderr.decode("utf-8", "replace"))
     again = f" (handrail --resume {session})" if session else ""
-    start.report(
-        "ended", entry, f"ended with {ended.code}{again}: {text.strip()}", exit=ended.code, session=session, result=text
-    )
+    facts = {"exit": ended.code, "session": session, "result": text}
+    start.report("ended", entry, f"ended with {ended.code}{again}: {text.strip()}", facts)
     return ended.code
 
 

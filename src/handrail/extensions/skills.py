@@ -147,7 +147,7 @@ class HeadCache:
         self.just_read: dict[ConfigFolder, list[SkillHead | UnreadFile]] = {}
         """What a starting session has read of a folder, for the next of its parts that looks; kept until then."""
 
-    def known(self, place: SkillPlace, status: os.stat_result) -> SkillHead | None:
+    def find(self, place: SkillPlace, status: os.stat_result) -> SkillHead | None:
         """The head of a regular file that was read at this stamp and has no problems; None = look more closely."""
         stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
         if (known := self._heads.get(place.path)) is not None:
@@ -296,7 +296,7 @@ def _heads(folder: ConfigFolder, cache: HeadCache) -> Iterator[SkillHead | Unrea
             if (status := _status(f"{top}/{file}")) is None:
                 continue
         place = SkillPlace(f"{top}/{file}", f"{lead}/{file}", source, plugin + name, root)
-        if not is_link and not is_outside and (head := cache.known(place, status)) is not None:
+        if not is_link and not is_outside and (head := cache.find(place, status)) is not None:
             yield head
         else:
             yield _head(folder, place, status, cache, may_leave=is_outside or is_link or stat.S_ISLNK(status.st_mode))

@@ -98,7 +98,7 @@ async def _about(service: RunService, request: Request) -> Response:
 # Runs
 
 
-def _shown(service: RunService, run: RunRecord) -> dict[str, Any]:
+def _run_json(service: RunService, run: RunRecord) -> dict[str, Any]:
     return {**run.as_json(), "questions": service.runs.questions(run.id)}
 
 
@@ -116,7 +116,7 @@ async def _list_runs(service: RunService, request: Request) -> Response:
         found = found[1 + next((at for at, run in enumerate(found) if run.id == after), len(found)) :]
     fitting = [run for run in found if status in ("", run.status) and asked.get("folder", run.folder) == run.folder]
     page = fitting[: min(int(limit), MAX_LISTED)]
-    return _reply({"runs": [_shown(service, run) for run in page], "more": len(fitting) > len(page)})
+    return _reply({"runs": [_run_json(service, run) for run in page], "more": len(fitting) > len(page)})
 
 
 async def _create_run(service: RunService, request: Request) -> Response:
@@ -124,11 +124,11 @@ async def _create_run(service: RunService, request: Request) -> Response:
     wish = RunWish(
         body.folder, body.prompt, _client(request), _origin(request), body.path, body.policy, partial=body.partial
     )
-    return _reply(_shown(service, service.runs.create(wish)), 201)
+    return _reply(_run_json(service, service.runs.create(wish)), 201)
 
 
 async def _get_run(service: RunService, request: Request) -> Response:
-    return _reply(_shown(service, service.runs.find(_client(request), request.path_params["run"])))
+    return _reply(_run_json(service, service.runs.find(_client(request), request.path_params["run"])))
 
 
 async def _events(service: RunService, request: Request) -> Response:
@@ -146,13 +146,13 @@ async def _answer(service: RunService, request: Request) -> Response:
 
 
 async def _stop(service: RunService, request: Request) -> Response:
-    return _reply(_shown(service, service.runs.stop(_client(request), request.path_params["run"])))
+    return _reply(_run_json(service, service.runs.stop(_client(request), request.path_params["run"])))
 
 
 async def _resume(service: RunService, request: Request) -> Response:
     body = parse_body(ResumeBody, await read_object(request, empty=True))
     run = service.runs.resume(_origin(request), request.path_params["run"], body.prompt)
-    return _reply(_shown(service, run))
+    return _reply(_run_json(service, run))
 
 
 # Triggers
@@ -174,7 +174,7 @@ def _with_runs(service: RunService, request: Request, trigger: Trigger) -> dict[
     }
 
 
-def _checked(service: RunService, trigger: Trigger) -> Trigger:
+def _check_trigger(service: RunService, trigger: Trigger) -> Trigger:
     """The trigger, if its client may start it; HttpRefusalError or ScheduleError says why not."""
     find_place(service.config, trigger.client, trigger.folder, trigger.path, trigger.policy)
     return replace(trigger, cron=check_cron(trigger.cron))
@@ -190,7 +190,7 @@ async def _create_trigger(service: RunService, request: Request) -> Response:
     body = parse_body(TriggerBody, await read_object(request))
     now = clock.now()
     made = Trigger(new_trigger_id(), client=_client(request), created=now, since=now, **body.model_dump())
-    service.triggers.keep(made := _checked(service, made))
+    service.triggers.keep(made := _check_trigger(service, made))
     return _reply(_with_runs(service, request, made), 201)
 
 
@@ -202,7 +202,7 @@ async def _update_trigger(service: RunService, request: Request) -> Response:
     changes = parse_body(TriggerChanges, await read_object(request)).model_dump(exclude_none=True)
     before = _trigger(service, request)  # after the body, which may come slowly: it may be gone by then
     # the clock starts again, so that what was due before the change does not come now
-    made = _checked(service, replace(before, **changes, client=_client(request), since=clock.now()))
+    made = _check_trigger(service, replace(before, **changes, client=_client(request), since=clock.now()))
     service.triggers.keep(made)
     return _reply(_with_runs(service, request, made))
 
@@ -219,4 +219,4 @@ async def _run_trigger(service: RunService, request: Request) -> Response:
     prompt = f"{found.prompt}\n\n{more}" if more else found.prompt
     origin = _origin(request, trigger=found.id)
     wish = RunWish(found.folder, prompt, _client(request), origin, found.path, found.policy)
-    return _reply(_shown(service, service.runs.create(wish)), 201)
+    return _reply(_run_json(service, service.runs.create(wish)), 201)

@@ -29,10 +29,13 @@ class KnownAgents:
         records = self._host.records
         known = [records.load(each) for each in records.all_ids() if each not in self._agents]
         earlier = tuple(facts_of(entry) for entry in known if entry is not None)
-        now = (facts_of(each.record, background=each.background, color=each.definition.color) for each in self.opened())
+        now = (
+            facts_of(each.record, background=each.background, color=each.definition.color)
+            for each in self.of_this_process()
+        )
         return (*earlier, *now)
 
-    def opened(self) -> tuple[Subagent, ...]:
+    def of_this_process(self) -> tuple[Subagent, ...]:
         """Those that have worked since the session was opened."""
         return tuple(self._agents.values())
 

@@ -251,14 +251,14 @@ class Subagents:
 
     def stop_all(self) -> None:
         """Interrupt every sub-agent that is at work."""
-        for agent in self.known.opened():
+        for agent in self.known.of_this_process():
             self.stop(agent.id)
 
     async def aclose(self) -> None:
         """Stop all sub-agents in the background, and wait until nothing of them is left."""
         self._is_closing = True
         await asyncio.gather(*self._waking, return_exceptions=True)
-        jobs = [agent.job for agent in self.known.opened() if agent.job is not None and not agent.job.done()]
+        jobs = [agent.job for agent in self.known.of_this_process() if agent.job is not None and not agent.job.done()]
         self.stop_all()
         if jobs:
             await asyncio.wait(jobs)
