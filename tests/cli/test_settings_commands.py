@@ -92,7 +92,12 @@ def test_what_is_not_set_or_not_known_is_said(project: Path, env: dict[str, str]
         return ran.returncode, ran.stdout + ran.stderr
 
     assert config("get", "modle") == (1, "handrail: modle is not known. Did you mean 'model'?\n")
+    unknown = "is not known. `handrail config schema` prints the keys there are."
+    assert config("get", "nope") == (1, f"handrail: nope {unknown}\n")
+    assert config("get", "permissions.qqq") == (1, f"handrail: permissions.qqq {unknown}\n")
     assert config("get", "model") == (1, "handrail: model is not set.\n")
+    assert config("get", "permissions") == (1, "handrail: permissions is not set.\n")
+    assert config("get", "env.MY_VARIABLE") == (1, "handrail: env.MY_VARIABLE is not set.\n")
     assert config("unset", "model") == (1, "handrail: model is not set in ~/.handrail/settings.json.\n")
     assert not Path(env["HOME"], ".handrail").exists()
     assert config("set", "shade", "blue") == (

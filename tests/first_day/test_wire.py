@@ -219,6 +219,10 @@ async def test_a_run_that_cannot_begin_ends_with_a_result_too(
     assert says in ran.errors
 
 
+async def test_a_person_without_a_model_is_told_of_the_demo(tmp_path: Path) -> None:
+    assert "handrail demo needs no model" in (await handrail(tmp_path, {})).errors
+
+
 async def test_odd_blocks_fields_and_figures_of_a_server_do_no_harm(tmp_path: Path) -> None:
     events: tuple[dict[str, Any], ...] = (
         {"type": "message_start", "message": {"id": 7, "model": ["x"], "usage": {"input_tokens": -1}}},

@@ -126,7 +126,16 @@ CHANGES: list[Any] = [
     pytest.param({"policies": {"ask": {"alow": []}}}, "alow", id="a misspelt key"),
     pytest.param({"policies": {"ask": {"maxTurns": 0}}}, "maxTurns", id="a limit of nothing"),
     pytest.param({"clients": {"ann": {"token": "secret", "folders": []}}}, "token", id="a token in the file"),
-    pytest.param({"clients": {"ann": {"tokenSha256": "x", "folders": []}}}, "tokenSha256", id="no digest"),
+    pytest.param({"clients": {"ann": {"tokenSha256": "x", "folders": []}}}, "serve --new-token", id="no digest"),
+    pytest.param({"clients": {}}, "it should have at least 1 item", id="no clients"),
+    pytest.param({"polices": {}}, "Did you mean 'policies'", id="a misspelt section"),
+    pytest.param(
+        {"policies": {"ask": {"settings": {"sandbx": {"enabled": True}}}}}, "Did you mean 'sandbox'", id="a setting"
+    ),
+    pytest.param(
+        {"policies": {"ask": {"settings": {"sandbox": {"enabled": "yes"}}}}}, "sandbox.enabled is 'yes'", id="its value"
+    ),
+    pytest.param({"policies": {"ask": {"settings": {"fence": 1}}}}, "fence has no effect here", id="an unknown one"),
     pytest.param({"clients": {"ann": {"tokenSha256": DIGEST, "folders": ["x"]}}}, "folders names 'x'", id="its folder"),
     pytest.param(
         {"clients": {name: {"tokenSha256": DIGEST, "folders": ["*"]} for name in ("ann", "bob")}},
@@ -146,6 +155,16 @@ def test_a_file_that_is_not_understood_starts_nothing(
     said = capsys.readouterr().err
     assert problem in said
     assert str(file) in said
+
+
+def test_what_stands_in_the_place_of_a_digest_is_not_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "serve.json"
+    clients = {"ann": {"tokenSha256": "the-token-itself", "folders": ["shop"]}}
+    file.write_text(json.dumps(config_of(tmp_path) | {"clients": clients}))
+    assert run(["serve", "--config", str(file), "--check"]) == 2
+    assert "the-token-itself" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["tools"], ["serve", "--help"], ["schedule", "list"]], ids=" ".join)

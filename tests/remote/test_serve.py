@@ -235,9 +235,9 @@ async def test_a_second_server_on_the_same_state_is_refused(tmp_path: Path) -> N
         async with served(model, tmp_path, config):
             env = variables(model, tmp_path)
             second = await started(tmp_path, env, "serve", "--config", str(config))
-            _, errors = await second.communicate(b"")
+            out, errors = await second.communicate(b"")
 
-    assert second.returncode == 2
+    assert (second.returncode, out) == (2, b"")
     assert b"another handrail serve holds" in errors
 
 

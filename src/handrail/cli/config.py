@@ -19,6 +19,7 @@ from handrail.config.places import SettingsPlaces, places_for
 from handrail.config.rewrite import remove_key, set_value
 from handrail.config.schema import build_schema
 from handrail.config.snapshot import Layer, Settings
+from handrail.config.unused_keys import unused_keys
 from handrail.config.write import edit
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SettingsError
@@ -47,7 +48,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = tuple(chosen.key.split(".")) if chosen.way == "get" else ()
     value = settings.get(*path)
     if value is None:
-        sys.stderr.write(f"handrail: {chosen.key} {likely(path) or 'is not set.'}\n")
+        sys.stderr.write(f"handrail: {chosen.key} {_why_missing(path)}\n")
         return MISSING
     if chosen.show_source:
         rows = [{"key": key, "value": value, "source": source} for key, value, source in origins(settings, path)]
@@ -138,15 +139,19 @@ def _style_note(name: str, places: SettingsPlaces) -> str:
     known = find_styles((*folders, *(ConfigFolder(each, "policy", str(each)) for each in places.policy))).by_name
     if name in known or ":" in name:
         return ""
-    return f" There is no style {name!r} here, so that it has no effect.{did_you_mean(name, known)}"
+    return f" There is no style {name!r} here, so it has no effect.{did_you_mean(name, known)}"
 
 
-def likely(path: tuple[str, ...]) -> str:
-    """The hint for an unknown key that resembles a known one; empty if none does."""
+def _why_missing(path: tuple[str, ...]) -> str:
+    """Whether a key without a value is known, and the one that was probably meant."""
     nested: Any = None
     for name in reversed(path):
         nested = {name: nested}
-    return next((problem.message for problem in check_values(nested)[1] if problem.hint), "")
+    if hint := next((problem.message for problem in check_values(nested)[1] if problem.hint), ""):
+        return hint
+    if find(path) is None and any(unused_keys(nested)):
+        return "is not known. `handrail config schema` prints the keys there are."
+    return "is not set."
 
 
 def fitting(path: tuple[str, ...], text: str) -> Any:

@@ -141,7 +141,7 @@ PACKAGES = (
     ("images", ("PIL",), "making large images small enough for a model"),
     ("pdf", ("pypdfium2", "PIL"), "reading the pages of PDF files"),
     ("encodings", ("charset_normalizer",), "recognising rarer encodings of text files"),
-    ("serve", ("starlette", "uvicorn"), "`handrail view`, and `handrail mcp serve --http`"),
+    ("serve", ("starlette", "uvicorn"), "`handrail serve`, `handrail view`, and `handrail mcp serve --http`"),
     ("web", ("html_to_markdown",), "better Markdown of web pages, by html-to-markdown"),
     ("otel", ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"), "spans and metrics by OpenTelemetry"),
     ("testing", ("pytest",), "the `cassette` fixture for your tests"),

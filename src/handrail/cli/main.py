@@ -19,6 +19,7 @@ from handrail.cli import (
     stats_arguments,
     view_arguments,
 )
+from handrail.cli.command_parser import CommandParser
 from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
@@ -261,7 +262,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    top = argparse.ArgumentParser(
+    top = CommandParser(
         prog="handrail",
         usage='handrail ["PROMPT"] [flags]\n       handrail -p "PROMPT" [flags]\n       handrail COMMAND ...',
         description="The tool system for AI agents: hands for the model, rails for the people.",

@@ -69,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE
     except HandrailError as error:
         result.fail(str(error))
-        warn(str(error))
+        warn(f"{error} handrail demo needs no model." if "There is no key" in str(error) else str(error))
         return FAILED
     except Exception as error:
         result.fail(f"handrail failed: {type(error).__name__}: {error}. Standard error says more.")

@@ -11,7 +11,7 @@ from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.serve.guard import new_token, token_digest
-from handrail.serve.listen import BindAddress, address_of, bind, check_endpoint, check_installed
+from handrail.serve.listen import BindAddress, bind, check_endpoint, check_installed
 from handrail.session.state_folder import state_folder
 
 if TYPE_CHECKING:
@@ -41,15 +41,9 @@ def run(chosen: argparse.Namespace) -> int:
         return 0
     check_installed()
     listener = bind(endpoint)
-    address = address_of(endpoint, listener)
-    if chosen.json:
-        print(plain_json({"type": "listening", "url": address.url, **({"token": token} if token else {})}), flush=True)
-    else:
-        print(f"handrail serves runs at {plain(address.url)}", flush=True)
-        if token:
-            print(f"Clients send this header: Authorization: Bearer {token}", flush=True)
-            print("The token is new at each start; --config keeps those of several clients.", flush=True)
-    return asyncio.run(serve_http.serve_runs(config, endpoint, listener, state_folder(os.environ), as_json=chosen.json))
+    return asyncio.run(
+        serve_http.serve_runs(config, endpoint, listener, state_folder(os.environ), token, as_json=chosen.json)
+    )
 
 
 def _config(chosen: argparse.Namespace, token: str) -> "ServeConfig":

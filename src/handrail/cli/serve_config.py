@@ -1,5 +1,6 @@
 """The configuration of `handrail serve`: from its file, or from flags."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from handrail.remote.config import (
     ClientEntry,
     FolderEntry,
     PolicyEntry,
+    RunPolicy,
     ServeConfig,
     ServeFile,
     build_config,
@@ -59,4 +61,15 @@ def about(config: ServeConfig) -> Iterator[str]:
         rules = (("allows", flags.allowed), ("asks about", flags.ask), ("denies", flags.disallowed))
         said = [f"{word} {', '.join(texts)}" for word, texts in rules if texts]
         asks = "clients are asked" if policy.questions else "what the rules leave open is refused"
-        yield f"{name} is mode {flags.mode}; {'; '.join((*said, asks))}"
+        yield f"{name} is mode {flags.mode}; {'; '.join((*said, asks, *_bounds(policy)))}"
+
+
+def _bounds(policy: RunPolicy) -> Iterator[str]:
+    if policy.worktree:
+        yield "each run has a worktree of its own"
+    if policy.limits.dollars is not None:
+        yield f"at most ${policy.limits.dollars:g} for a prompt"
+    if policy.limits.seconds is not None:
+        yield f"at most {policy.limits.seconds:g} seconds for a prompt"
+    if settings := policy.flags.settings:  # names only: values of `env` may be secret
+        yield f"with settings of {', '.join(json.loads(settings)) if settings.startswith('{') else settings}"

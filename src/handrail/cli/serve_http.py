@@ -30,9 +30,20 @@ def _raise_file_limit() -> None:
 
 
 async def serve_runs(
-    config: ServeConfig, endpoint: BindAddress, listener: socket.socket, state: Path, *, as_json: bool
+    config: ServeConfig, endpoint: BindAddress, listener: socket.socket, state: Path, token: str, *, as_json: bool
 ) -> int:
     """Start runs for clients until a signal comes; the exit code is 0, because that is how it is meant to end."""
+
+    def greet() -> None:
+        if as_json:
+            print(
+                plain_json({"type": "listening", "url": address.url} | ({"token": token} if token else {})), flush=True
+            )
+            return
+        print(f"handrail serves runs at {plain(address.url)}", flush=True)
+        if token:
+            print(f"Clients send this header: Authorization: Bearer {token}", flush=True)
+            print("The token is new at each start; --config keeps those of several clients.", flush=True)
 
     def tell(text: str) -> None:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S%z")
@@ -53,7 +64,7 @@ async def serve_runs(
     stop = asyncio.Event()
     on_signals(stop.set)
     async with (
-        open_service(config, state, os.environ, tell) as service,
+        open_service(config, state, os.environ, tell, greet) as service,
         serve(cast("App", make_app(service)), door, endpoint, listener),
     ):
         await stop.wait()

@@ -16,8 +16,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from handrail.config.check import check_values
 from handrail.config.flags import SettingsFlags
+from handrail.config.json_paths import format_path
 from handrail.config.places import SOURCES
+from handrail.config.unused_keys import unused_keys
 from handrail.errors import HandrailError, InputError
 from handrail.loop.limits import Limits
 from handrail.records import record
@@ -26,7 +29,11 @@ from handrail.tools.schema import parse_model
 from handrail.tools.wording import did_you_mean
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-FORM = '{"folders": {"shop": {"path": "/srv/shop", "policies": ["review"]}}, "policies": {"review": {}}, "clients": {}}'
+FORM = (
+    '{"folders": {"shop": {"path": "/srv/shop", "policies": ["review"]}}, "policies": {"review": {}}, '
+    '"clients": {"ann": {"tokenSha256": "...", "folders": ["shop"]}}}'
+)
+DIGEST = re.compile(r"[0-9a-f]{64}")
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk")
 MAX_TURNS = 2_000
 ALL = "*"
@@ -65,7 +72,7 @@ class PolicyEntry(_Section):
 class ClientEntry(_Section):
     """A client as the file names it. Only the digest of its token is there: commands of a run could read the file."""
 
-    tokenSha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # noqa: N815
+    tokenSha256: str  # noqa: N815
     folders: list[str]
     answers: bool = False
 
@@ -158,7 +165,7 @@ def read_config(file: Path) -> ServeConfig:
     try:
         parsed = parse_model(ServeFile, value if isinstance(value, dict) else {})
     except InputError as error:
-        raise HandrailError(f"{file}: {error.problems[0]}") from error
+        raise HandrailError(f"{file}: {' '.join(error.problems)}") from error
     return build_config(parsed, str(file), file.resolve().parent)
 
 
@@ -173,6 +180,11 @@ def build_config(file: ServeFile, source: str, base: Path) -> ServeConfig:
     }
     tokens: dict[str, str] = {}
     for name, client in file.clients.items():
+        if not DIGEST.fullmatch(client.tokenSha256):  # it may be the token itself, so it is not shown
+            raise HandrailError(
+                f"{source}: clients.{name}.tokenSha256 must be the digest of a token, 64 hexadecimal digits. "
+                "handrail serve --new-token prints a token and its digest."
+            )
         if other := tokens.get(client.tokenSha256):
             raise HandrailError(f"{source}: clients.{name} has the token of {other!r}. Give each one of its own.")
         tokens[client.tokenSha256] = name
@@ -220,6 +232,7 @@ def _policy(entry: PolicyEntry, where: str) -> RunPolicy:
             rules[kind] = check_rules(kind, texts)
         except HandrailError as error:
             raise HandrailError(f"{where}: {error}") from error
+    _check_settings(entry.settings, f"{where}.settings")
     flags = SettingsFlags(
         settings=json.dumps(entry.settings) if entry.settings else "",
         sources=tuple(entry.settingSources),
@@ -231,3 +244,11 @@ def _policy(entry: PolicyEntry, where: str) -> RunPolicy:
     )
     limits = Limits(turns=entry.maxTurns, dollars=entry.maxDollars, seconds=entry.maxSeconds)
     return RunPolicy(flags, entry.model, limits, entry.questions, entry.questionSeconds, entry.worktree)
+
+
+def _check_settings(values: dict[str, Any], where: str) -> None:
+    """Refuse settings without an effect: a misspelt one may be a limit, such as the sandbox."""
+    for problem in check_values(values)[1]:
+        raise HandrailError(f"{where}: {format_path(problem.path)} {problem.message}")
+    for path in unused_keys(values):
+        raise HandrailError(f"{where}: {format_path(path)} has no effect here. Leave it out.")

@@ -44,12 +44,21 @@ class RunService:
 
 @asynccontextmanager
 async def open_service(
-    config: ServeConfig, state: Path, env: Mapping[str, str], tell: Callable[[str], None]
+    config: ServeConfig,
+    state: Path,
+    env: Mapping[str, str],
+    tell: Callable[[str], None],
+    on_lock: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[RunService]:
-    """Take up what is kept, and start runs and schedules while the block runs; HandrailError if another server does."""
+    """
+    Take up what is kept, and start runs and schedules while the block runs; HandrailError if another server does.
+
+    `on_lock` is called when the state folder is this server's, before anything is told.
+    """
     folder = make_private_folder(state / "serve")
     lock = _lock(folder / "lock")
     try:
+        on_lock()
         triggers = TriggerStore(folder / "triggers.json")
         runs = Runs(config, RunStore(folder / "runs"), env, tell)
         runs.open()

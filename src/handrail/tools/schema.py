@@ -1,5 +1,6 @@
 """Pydantic models as JSON Schemas for the model, and validation errors as sentences it can act on."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -23,6 +24,7 @@ IN_PLAIN_WORDS = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dataclass_type", "dict_type"), "it should be an object"),
     **dict.fromkeys(("recursion_loop", "recursion_depth_exceeded"), "it is nested too deeply"),
 }
+FIRST_WORDS = re.compile(r"^(?:Input|String|List|Dictionary) should")
 
 
 class Input(BaseModel):
@@ -152,4 +154,4 @@ def _path(loc: Sequence[str | int], raw: object, *, missing: bool) -> tuple[str,
 def _plain(message: str) -> str:
     for jargon in ("Value error, ", "Assertion failed, "):
         message = message.removeprefix(jargon)
-    return message.replace("Input should", "it should", 1)
+    return FIRST_WORDS.sub("it should", message.replace(" after validation", "", 1))

@@ -1,0 +1,46 @@
+"""The parser of commands: its errors say which words and flags there are."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.tools import wording
+else:
+    wording = lazy("handrail.tools.wording")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argparse parser that names the missing word, the likely flag, and the command that refused it."""
+
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what is left over is an error of this command, and not of those above it."""
+        self._words = [*(sys.argv[1:] if args is None else args)]
+        found, extra = super().parse_known_args(args, namespace)
+        if extra:
+            self.error(f"{extra[0]!r} is too much here")
+        return found, extra
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with exit code 2."""
+        choices = self._sub_commands()
+        if choices and message.startswith("the following arguments are required"):
+            message = f"say which: {', '.join(choices)}"
+        elif not choices and (slip := self._unknown_flag()):
+            known = [option for option in self._option_string_actions if option.startswith("--")]
+            message = f"{slip} is not a flag of {self.prog}.{wording.did_you_mean(slip, known)}"
+        super().error(message)
+
+    def _sub_commands(self) -> list[str]:
+        nested = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        return [name for action in nested for name in action.choices]
+
+    def _unknown_flag(self) -> str:
+        flags = (word.partition("=")[0] for word in self._words if word.startswith("--") and word != "--")
+        known = tuple(self._option_string_actions)
+        return next((flag for flag in flags if not any(option.startswith(flag) for option in known)), "")

@@ -1,0 +1,32 @@
+"""What `handrail COMMAND` says about missing and misspelt words."""
+
+import pytest
+
+from handrail.cli.main import run
+
+SLIPS = [
+    pytest.param(["sessions"], "handrail sessions: error: say which: list, show, ", id="no sub-command"),
+    pytest.param(["config"], "handrail config: error: say which: get, set, unset, list, schema", id="with a metavar"),
+    pytest.param(["sessions", "lst"], "choose from 'list'", id="an unknown sub-command"),
+    pytest.param(
+        ["audit", "--clinet", "x"], "--clinet is not a flag of handrail audit. Did you mean '--client'?", id="flag"
+    ),
+    pytest.param(["audit", "--clinet=x"], "--clinet is not a flag of handrail audit. Did you mean", id="with a sign"),
+    pytest.param(
+        ["config", "get", "x", "--scop=y"], "argument --scope: invalid choice: 'y'", id="a short form is known"
+    ),
+    pytest.param(["config", "get", "x", "--qqq"], "--qqq is not a flag of handrail config get.\n", id="inner flag"),
+    pytest.param(["tools", "nope"], "handrail tools: error: 'nope' is too much here", id="a word too many"),
+    pytest.param(["config", "set", "model"], "the following arguments are required: VALUE", id="a missing word"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), SLIPS)
+def test_a_slip_in_a_command_is_named_by_the_command_that_was_meant(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        run(arguments)
+
+    assert left.value.code == 2
+    assert says in capsys.readouterr().err
