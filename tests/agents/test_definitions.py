@@ -36,7 +36,7 @@ def test_a_file_defines_an_agent() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("no head at all", "cannot be the name"),
+        ("no head at all", "an agent needs a name"),
         ("---\nname: x\n---\nbody", "has no description"),
         ("---\nname: a:b\ndescription: d\n---\n", "cannot be the name"),
         ("---\nname: x\ndescription: d\n", "does not end"),

@@ -56,7 +56,7 @@ def test_a_broken_definition_is_named_and_so_is_what_one_wants_and_does_not_get(
 
     problems = "\n".join(json.loads(capsys.readouterr().out)["problems"])
     for said in (
-        "a.md: the agent 'a' has no description",
+        "a.md: the agent 'a' has no description. Say in it when to hand a task to the agent.",
         "b.md: the agent 'b' has the maxTurns 'many'",
         "c.md: hooks:",
         ".claude/agents/d.md: without effect before this folder is trusted: memory.",

@@ -16,7 +16,7 @@ SLIPS = [
         ["config", "get", "x", "--scop=y"], "argument --scope: invalid choice: 'y'", id="a short form is known"
     ),
     pytest.param(["config", "get", "x", "--qqq"], "--qqq is not a flag of handrail config get.\n", id="inner flag"),
-    pytest.param(["tools", "nope"], "handrail tools: error: 'nope' is too much here", id="a word too many"),
+    pytest.param(["tools", "nope"], "handrail tools: error: unexpected word 'nope'", id="a word too many"),
     pytest.param(["config", "set", "model"], "the following arguments are required: VALUE", id="a missing word"),
 ]
 

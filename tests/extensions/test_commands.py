@@ -125,6 +125,7 @@ Ship to $target: !`git status`
 def test_what_a_command_says_of_itself_is_read_and_what_has_no_effect_is_named(tmp_path: Path, home: Path) -> None:
     write(home / ".claude/commands/ship.md", HEAD)
     write(home / ".claude/commands/old.md", "---\neffort: enormous\n? what\n---\nCompare $1 and $2")
+    write(home / ".claude/commands/slip.md", "---\ndesciption: x\ndisallowed-tools: Bash(git\n---\nGo")
 
     found = commands_in(tmp_path, home)
 
@@ -153,6 +154,8 @@ def test_what_a_command_says_of_itself_is_read_and_what_has_no_effect_is_named(t
         f"{where}: effort is 'enormous'. Use one of minimal, low, medium, high, xhigh, max.",
         f"{where}: it uses $1 and not $0: words are counted from 0, so that $0 is the first",
         "~/.claude/commands/ship.md: no effect: colour",
+        "~/.claude/commands/slip.md: no effect: desciption (did you mean 'description'?)",
+        "~/.claude/commands/slip.md: disallowed-tools holds 'Bash(git': the bracket is not closed; add ).",
     )
 
 

@@ -203,7 +203,7 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
         ".claude/settings.json: no effect here: spinner",
         "~/.claude/commands/fork.md: context is 'spoon'. Use fork, or leave it out.",
         ".claude/skills/pdf/SKILL.md: no effect: colour",
-        ".claude/agents/helper.md: no effect: colour",
+        ".claude/agents/helper.md: no effect: colour (did you mean 'color'?)",
     ]
 
     warnings: list[str] = []

@@ -322,6 +322,20 @@ def test_no_manifest_breaks_the_reader_or_leads_out_of_its_plugin(tmp_path_facto
     assert market is not None
 
 
+def test_slips_in_a_manifest_are_named_with_what_to_do(tmp_path: Path) -> None:
+    manifest = {"name": "kit", "versoin": "1", "commands": 3, "agents": ["./missing", "./one.md"]}
+    write(tmp_path / ".claude-plugin/plugin.json", json.dumps(manifest))
+    write(tmp_path / "one.md", "text")
+    found = read_plugin(tmp_path)
+    assert isinstance(found, Plugin)
+    assert found.problems == (
+        "commands is 3. Give a path inside of the plugin, or a list of them.",
+        "agents: missing is not there",
+        "agents: one.md is a file, and only folders are read",
+        "no effect: versoin (did you mean 'version'?)",
+    )
+
+
 async def test_plugins_that_are_switched_during_a_session_count_from_the_next_turn_and_the_prefix_stays(
     tmp_path: Path,
 ) -> None:

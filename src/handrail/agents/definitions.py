@@ -11,6 +11,7 @@ from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.wildcards import parse_wildcards
 from handrail.records import record
 from handrail.tools.mcp_names import server_name
+from handrail.tools.wording import with_hints
 
 if TYPE_CHECKING:
     from handrail.files import nested_values
@@ -157,9 +158,10 @@ def values_to_trust(head: MarkdownFile, text: str) -> dict[str, Any]:
     return found
 
 
-def unused_fields(head: MarkdownFile) -> list[str]:
-    """The fields of a definition that have no effect."""
-    return [name for name in head.values if name not in USED]
+def unused_fields(head: MarkdownFile) -> str:
+    """The fields of a definition that have no effect, with those that were probably meant."""
+    names = [name for name in head.values if name not in USED]
+    return with_hints(names, USED) if names else ""
 
 
 def definition_notes(agent: AgentDefinition) -> Iterator[str]:
@@ -233,7 +235,7 @@ def parse_json(name: str, value: object, source: str, *, origin: str = "flags") 
 
 def _field_problem(name: str, value: Mapping[str, Any]) -> str:
     if not isinstance(value.get("prompt"), str):
-        return f"the agent {name!r} has no prompt"
+        return f"the agent {name!r} has no prompt. Say in it how to work."
     for key, choices in CHOICES.items():
         if (chosen := value.get(key)) and chosen not in choices:
             return f"the agent {name!r} has the {key} {chosen!r}. Use one of {', '.join(choices)}, or leave it out."
@@ -279,9 +281,11 @@ def _names_tool(names: tuple[str, ...], tool: str) -> bool:
 def _problem(name: object, description: object, mode: object, origin: str) -> str:
     form = f"{NAME}:{NAME}" if origin == "plugin" else NAME
     if not isinstance(name, str) or not re.fullmatch(form, name):
+        if not name:
+            return "an agent needs a name. `handrail agents new NAME` shows the form of such a file."
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
-        return f"the agent {name!r} has no description"
+        return f"the agent {name!r} has no description. Say in it when to hand a task to the agent."
     if not mode or (isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES):
         return ""
     return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."

@@ -23,7 +23,7 @@ class CommandParser(argparse.ArgumentParser):
         self._words = [*(sys.argv[1:] if args is None else args)]
         found, extra = super().parse_known_args(args, namespace)
         if extra:
-            self.error(f"{extra[0]!r} is too much here")
+            self.error(f"unexpected word {extra[0]!r}")
         return found, extra
 
     def error(self, message: str) -> NoReturn:

@@ -152,9 +152,8 @@ def _plugins(
         return _of_marketplace(found, names)
     plugin = read_plugin(root)
     if isinstance(plugin, str):
-        raise HandrailError(
-            f"{plugin}. Give the folder of a plugin or a marketplace, or the address of a git repository."
-        )
+        advice = ". Give the folder of a plugin or a marketplace, or the address of a git repository."
+        raise HandrailError(plugin if plugin.endswith(".") else f"{plugin}{advice}")
     return [(f"{plugin.name}@{LOCAL}", root)]
 
 

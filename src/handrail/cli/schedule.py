@@ -65,7 +65,9 @@ def _add(store: ScheduleStore, chosen: argparse.Namespace) -> int:
     else:
         ends = "" if chosen.once else ", with no end" if chosen.forever else f", for {days} days"
         print(plain(f"{row['id']}: {row['words']}{ends}; next {row['shown_next']}."))
-        print("It starts in a session that is open in this folder then, or in `handrail schedule run`.")
+        print(
+            "It starts in a session that is open in this folder then, in `handrail schedule run` or `handrail serve`."
+        )
     return 0
 
 

@@ -21,6 +21,7 @@ from handrail.extensions.places import ConfigFolder
 from handrail.files.frontmatter import MarkdownFile
 from handrail.lazy import lazy, lazy_pattern
 from handrail.records import record
+from handrail.tools.wording import with_hints
 
 if TYPE_CHECKING:
     from handrail.files import nested_values
@@ -37,6 +38,7 @@ USED = frozenset(
 ) | {"user-invocable", "context", "agent", "hooks"}
 ABOUT_THE_MODEL = frozenset(("when_to_use", "when-to-use", "disable-model-invocation", "paths"))
 """Only a person can start a command, so these mean something for skills only."""
+RULES = {"allowed-tools": "allow", "disallowed-tools": "deny"}
 WITHOUT_EFFECT = frozenset(("name", "license", "compatibility", "metadata", "version"))
 """They have none anywhere."""
 
@@ -199,7 +201,12 @@ def command_problems(file: DefinitionFile) -> Iterator[str]:
         yield f"{head.problem}; the other lines of its front matter count"
     names = [name for name in head.values if name not in USED | ABOUT_THE_MODEL | WITHOUT_EFFECT]
     if names:
-        yield f"no effect: {', '.join(names)}"
+        yield f"no effect: {with_hints(names, USED | ABOUT_THE_MODEL)}"
+    for key, kind in RULES.items():
+        found = ((rule, rules.parse_rule(rule, rules.Behaviour(kind))) for rule in _rules(head, key))
+        yield from (
+            f"{key} holds {rule!r}: {bad.message}." for rule, bad in found if isinstance(bad, rules.RuleProblem)
+        )
     if (effort := head.text("effort")) and effort.lower() not in EFFORTS:
         yield f"effort is {effort!r}. Use one of {', '.join(EFFORTS)}."
     if (context := head.text("context")) and context.lower() != "fork":

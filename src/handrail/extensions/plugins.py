@@ -18,6 +18,7 @@ from typing import Any
 from handrail.extensions.places import ConfigFolder
 from handrail.lazy import lazy_pattern
 from handrail.records import record
+from handrail.tools.wording import brief_repr, with_hints
 
 NAME = lazy_pattern(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "gemini-extension.json")
@@ -185,6 +186,9 @@ class _PluginReader:
                 if path.is_dir():
                     shown = f"plugin {self.name}: {os.path.relpath(path, self.root)}"
                     yield ConfigFolder(path, "plugin", shown, self.root, self.name, kind, str(self.root))
+                elif path in named:
+                    what = "is a file, and only folders are read" if path.is_file() else "is not there"
+                    self.problems.append(f"{key}: {os.path.relpath(path, self.root)} {what}")
 
     def section(self, key: str) -> Any:
         """The value of hooks or servers: inline, or in the files that the manifest names, or in the usual file."""
@@ -203,6 +207,8 @@ class _PluginReader:
     def _paths(self, key: str) -> list[Path]:
         value = self.manifest.get(key)
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        if value is not None and not isinstance(value, str | list):
+            self.problems.append(f"{key} is {brief_repr(value)}. Give a path inside of the plugin, or a list of them.")
         found = []
         for text in texts:
             path = _inside(self.root, text) if isinstance(text, str) else None
@@ -225,7 +231,7 @@ class _PluginReader:
 
     def notes(self) -> Iterator[str]:
         if unused := [key for key in self.manifest if key not in KNOWN]:
-            yield f"no effect: {', '.join(unused)}"
+            yield f"no effect: {with_hints(unused, KNOWN)}"
         if (self.root / "CLAUDE.md").exists():
             yield "CLAUDE.md has no effect"
 

@@ -155,7 +155,7 @@ def _definition(file: DefinitionFile, folder: ConfigFolder, is_trusted: IsTruste
         yield f"{file.shown}: without effect before this folder is trusted: {', '.join(left_out)}. {NEXT_MOVE}"
     yield found
     if fields := unused_fields(head):
-        yield f"{file.shown}: no effect: {', '.join(fields)}"
+        yield f"{file.shown}: no effect: {fields}"
 
 
 def _only_names(agent: AgentDefinition) -> dict[str, None]:

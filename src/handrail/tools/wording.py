@@ -47,6 +47,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def with_hints(names: Iterable[str], known: Iterable[str]) -> str:
+    """Unknown names in a row, each with the known one that was probably meant."""
+    listed = [*known]
+    near = ((name, difflib.get_close_matches(name, listed, n=1)) for name in names)
+    return ", ".join(f"{name} (did you mean {meant[0]!r}?)" if meant else name for name, meant in near)
+
+
 def brief_repr(value: object, limit: int = 100) -> str:
     """The repr of a value for a message, shortened."""
     try:
