@@ -15,7 +15,8 @@ MAX_WIDTH = 240
 def miss_text(asked: Canonical, cassette: Cassette, played: Collection[int], match: Match = "exact") -> str:
     """The message for a request that a cassette cannot answer."""
     recordings = cassette.recordings
-    head = f"This request is not in the cassette {cassette.path} ({len(recordings)} recordings, {len(played)} played)."
+    count = "1 recording" if len(recordings) == 1 else f"{len(recordings)} recordings"
+    head = f"This request is not in the cassette {cassette.path} ({count}, {len(played)} played)."
     if not recordings:
         return f"{head}\nRecord it again."
     key = match_key(asked, match)
