@@ -252,6 +252,35 @@ def test_paths_of_the_root_for_the_sandbox_are_relative_to_the_root(nested: Worl
     assert read() == Filesystem(deny_read=denied, allow_write=(f"{root}/build",))
 
 
+def test_paths_for_the_sandbox_that_come_with_a_root_are_relative_to_it(nested: World) -> None:
+    given = '{"sandbox": {"filesystem": {"denyRead": ["secrets"]}}}'
+    for root, expected in (("", nested.places.cwd), (str(nested.root / ROOT), str(nested.root / ROOT))):
+        sandbox = nested.load(settings=given, root=root).sandbox
+        found = read_settings(sandbox, folder=nested.places.cwd, home="/home/me").filesystem
+        assert found == Filesystem(deny_read=(f"{expected}/secrets",))
+
+
+@pytest.mark.parametrize(
+    ("repository", "cwd", "root", "above"),
+    [
+        pytest.param("", "r/a/b", "r", ("r/a", "r"), id="in no repository"),
+        pytest.param("r/a", "r/a/b", "r", ("r/a", "r"), id="across the border of a repository"),
+        pytest.param("r/a/b", "r/a/b", "r", ("r/a", "r"), id="at the root of a repository"),
+        pytest.param(".", "r/a/b", "r", ("r/a", "r", "."), id="in a repository that is bigger"),
+        pytest.param("", "r", "r", (), id="the root itself"),
+        pytest.param("", "r2/a", "r", (), id="a folder with a name that begins alike"),
+    ],
+)
+def test_the_folders_reach_up_to_a_given_root(
+    tmp_path: Path, repository: str, cwd: str, root: str, above: tuple[str, ...]
+) -> None:
+    top = Path(os.path.realpath(tmp_path))
+    (top / cwd).mkdir(parents=True)
+    if repository:
+        (top / repository / ".git").mkdir()
+    assert folders_above(str(top / cwd), str(top / root)) == tuple(str(top / name) for name in above)
+
+
 def test_a_changed_file_of_the_root_counts_in_a_running_session(nested: World) -> None:
     told: list[str] = []
     live = nested.live(told)

@@ -14,12 +14,14 @@ from tests.remote.serving import ANN, all_lines, served, start, write_config
 pytestmark = pytest.mark.anyio
 
 CLOSED = {"permissionMode": "dontAsk", "questions": False, "settingSources": []}
+GUARD = {"type": "command", "command": "exit 2", "if": "Read(secret/**)"}
 RULES: dict[str, dict[str, Any]] = {
     "plain": {**CLOSED, "deny": ["Read(secret/**)"]},
     "dot": {**CLOSED, "deny": ["Read(./secret/**)"]},
     "slash": {**CLOSED, "deny": ["Read(/secret/**)"]},
     "settings": {**CLOSED, "settings": {"permissions": {"deny": ["Read(secret/**)"]}}},
     "settings-slash": {**CLOSED, "settings": {"permissions": {"deny": ["Read(/secret/**)"]}}},
+    "hook": {**CLOSED, "settings": {"hooks": {"PreToolUse": [{"hooks": [GUARD]}]}}},
     "project": {**CLOSED, "settingSources": ["project"]},
 }
 PATHS = ("", "secret", "secret/repository")

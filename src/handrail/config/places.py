@@ -48,6 +48,11 @@ class SettingsFile:
     folder: str
     family: Family
 
+    @property
+    def starts_at_folder(self) -> bool:
+        """Whether relative paths and patterns in it start from `folder`, wherever below it the working folder is."""
+        return self.source in ("local", "project") or self.path == INLINE
+
 
 @record
 class SettingsPlaces:

@@ -33,6 +33,8 @@ from handrail.hooks.urls import url_problem
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 
 SESSION = HookSource("session")
+INLINE = "--settings"
+"""The file of hooks that are given as text."""
 
 
 class _MalformedError(HandrailError):
@@ -271,7 +273,8 @@ def _condition(value: Mapping[str, Any], source: HookSource) -> Rule | None:
         return None
     if not isinstance(text, str):
         raise _MalformedError(f"if is {short_repr(text)}, not a permission rule")
-    above = bool(source.folder) and source.name in ("local", "project")  # its file may be one of a folder above
+    of_folder = source.name in ("local", "project") or source.file == INLINE  # which may be one above
+    above = bool(source.folder) and of_folder
     rule = parse_rule(text, Behaviour.ASK, RuleSource(source.name, source.file, 0, source.folder, above))
     if isinstance(rule, RuleProblem):
         raise _MalformedError(f"if is {short_repr(text)}: {rule.message}")

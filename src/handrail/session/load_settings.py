@@ -167,7 +167,8 @@ def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
 
 def _names_paths_above(layer: Layer, cwd: str) -> bool:
     """Whether a file of a folder above the working folder names paths for the sandbox."""
-    is_above = layer.source in ("local", "project") and layer.document.file.folder != cwd
+    file = layer.document.file
+    is_above = file.starts_at_folder and file.folder != cwd
     return is_above and bool(layer.values.get("sandbox", {}).get("filesystem"))
 
 
@@ -191,7 +192,7 @@ def folders_of(
     for layer in settings.layers:
         if managed_only and layer.source != "policy":
             continue
-        base = layer.document.file.folder if layer.source in ("local", "project") else places.cwd
+        base = layer.document.file.folder if layer.document.file.starts_at_folder else places.cwd
         for name in layer.values.get("permissions", {}).get("additionalDirectories", ()):
             folder = _folder(name, base, places.home)
             if os.path.isdir(folder):  # noqa: PTH112  # costs less

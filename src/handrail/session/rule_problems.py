@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from handrail.config.json_paths import JsonPath, format_path
-from handrail.config.places import INLINE, SettingsPlaces
+from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import Layer, Settings
 from handrail.lazy import lazy
 from handrail.permissions.mistakes import narrowing_mistakes
@@ -38,8 +38,7 @@ else:  # only projects with settings pay for them, or those with hooks
 def source_of(layer: Layer, places: SettingsPlaces, line: int = 0) -> RuleSource:
     """Where the rules of a file are written."""
     file = layer.document.file
-    moves = layer.source in ("local", "project") or file.path == INLINE
-    above = moves and file.folder != places.cwd
+    above = file.starts_at_folder and file.folder != places.cwd
     return RuleSource(layer.source, file.shown, line, file.folder, above)
 
 
