@@ -9,7 +9,7 @@ import pytest
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
-from tests.remote.serving import all_lines, first_line, get, kinds, served, start, write_config
+from tests.remote.serving import all_lines, first_line, get, kinds, lines_of, served, start, write_config
 
 pytestmark = pytest.mark.anyio
 
@@ -149,3 +149,34 @@ async def test_a_run_that_another_client_resumes_is_told_of_with_the_address_of_
             await all_lines(bob, run_id)
 
     assert resumed["origin"] == {"client": "bob", "address": "127.0.0.1"}
+
+
+async def test_a_run_whose_end_cannot_be_written_ends_all_the_same_and_leaves_its_room_to_others(
+    tmp_path: Path,
+) -> None:
+    gate = asyncio.Event()
+    folder, away = Path(f"{tmp_path}-state/serve/runs"), tmp_path / "away"
+    async with (
+        asyncio.timeout(60),
+        ModelServer([Reply((Text("Lost."),), gates={2: gate}), Reply((Text("Fine."),))]) as model,
+        served(model, tmp_path, write_config(tmp_path, maxRuns=1)) as server,
+        server.client() as ann,
+    ):
+        lost = (await start(ann, "One."))["id"]
+        while not model.requests:
+            await asyncio.sleep(0.01)
+        reading = lines_of(ann, lost)
+        await anext(reading)
+        folder.rename(away)
+        folder.touch()
+        gate.set()
+        lines = [line async for line in reading]
+        told = await get(ann, lost)
+        folder.unlink()
+        away.rename(folder)
+        other = (await start(ann, "Two."))["id"]
+        after = await all_lines(ann, other)
+
+    assert lines[-1]["result"] == "Lost."
+    assert (told["status"], "cannot be written" in told["problem"]) == ("interrupted", True)
+    assert after[-1]["result"] == "Fine."

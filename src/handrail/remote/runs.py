@@ -238,6 +238,9 @@ class Runs:
 
     def _keep(self, run: RunRecord) -> RunRecord:
         self._store.write(run)
+        return self._note(run)
+
+    def _note(self, run: RunRecord) -> RunRecord:
         self._records[run.id] = run
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
@@ -299,8 +302,11 @@ class Runs:
 
     def _end(self, run_id: str, status: RunStatus, problem: str, result: Mapping[str, Any] | None = None) -> None:
         run = replace(self._records[run_id], status=status, ended=self._now(), problem=problem, result=result or {})
-        self._keep(run)
-        self._tell(f"run {run_id} is {status}{f': {problem}' if problem else ''}")
+        try:
+            self._keep(run)
+        except HandrailError as error:  # the next server finds it at work still, and goes by its last line
+            run = self._note(replace(run, status="interrupted", problem=str(error)))
+        self._tell(f"run {run_id} is {run.status}{f': {run.problem}' if run.problem else ''}")
 
 
 def _report_failure(run_id: str, task: asyncio.Task[None]) -> None:
