@@ -151,7 +151,7 @@ async def test_a_run_that_another_client_resumes_is_told_of_with_the_address_of_
     assert resumed["origin"] == {"client": "bob", "address": "127.0.0.1"}
 
 
-async def test_a_run_whose_end_cannot_be_written_ends_all_the_same_and_leaves_its_room_to_others(
+async def test_a_run_whose_end_cannot_be_written_ends_all_the_same_and_makes_room(
     tmp_path: Path,
 ) -> None:
     gate = asyncio.Event()

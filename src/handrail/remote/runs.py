@@ -236,11 +236,9 @@ class Runs:
 
     # How they run
 
-    def _keep(self, run: RunRecord) -> RunRecord:
-        self._store.write(run)
-        return self._note(run)
-
-    def _note(self, run: RunRecord) -> RunRecord:
+    def _keep(self, run: RunRecord, *, on_disk: bool = True) -> RunRecord:
+        if on_disk:
+            self._store.write(run)
         self._records[run.id] = run
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
@@ -305,7 +303,7 @@ class Runs:
         try:
             self._keep(run)
         except HandrailError as error:  # the next server finds it at work still, and goes by its last line
-            run = self._note(replace(run, status="interrupted", problem=str(error)))
+            run = self._keep(replace(run, status="interrupted", problem=str(error)), on_disk=False)
         self._tell(f"run {run_id} is {run.status}{f': {run.problem}' if run.problem else ''}")
 
 
