@@ -336,7 +336,7 @@ def test_the_language_servers_that_are_found_and_what_to_install_are_said(tmp_pa
     }
 
     assert found["gopls"] == (State.OK, str(programs / "gopls"))
-    assert found["python"][1].startswith("none for these files. Get basedpyright with: pip install basedpyright")
+    assert found["python"][1].startswith("none for these files. To get basedpyright: pip install basedpyright")
     assert "(pyright, ty would do too)" in found["python"][1]
     assert found["lspServers"][0] is State.PROBLEM
     assert found["trust"] == (

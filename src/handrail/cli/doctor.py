@@ -186,7 +186,7 @@ def language_servers(here: Here) -> Iterator[Finding]:
     served = {ending for spec in chosen if not spec.only_checks for ending in spec.languages}
     for name, (spec, *others) in missing_servers(served).items():
         also = f" ({', '.join(each.name for each in others)} would do too)" if others else ""
-        yield Finding(area, name, State.OFF, f"none for these files. Get {spec.name} with: {spec.install}{also}")
+        yield Finding(area, name, State.OFF, f"none for these files. To get {spec.name}: {spec.install}{also}")
     if chosen and not here.live.is_trusted():
         text = "they run in trusted folders only, so the tool LSP is off here. Trust this one with: handrail trust"
         yield Finding(area, "trust", State.NOTE, text)
