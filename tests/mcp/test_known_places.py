@@ -161,6 +161,16 @@ def test_a_schema_says_which_arguments_are_paths(project: Path) -> None:
     assert known_places({"where": ["new"]}, {}, ["/w"]).files == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["file:" * 5_000, "file:" * 50 + "%25" * 50 + "?#", "a@" * 50_000, "/" * 100_000, "a:" * 50_000, "[" * 100_000],
+    ids=["nested", "nested and encoded", "users", "slashes", "ports", "brackets"],
+)
+def test_a_text_that_is_made_to_take_long_names_few_places(text: str) -> None:
+    found = known_places({"url": text, "path": text, "what": text}, {}, ["/w"])
+    assert len(found.files) + len(found.addresses) < 20
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

@@ -111,8 +111,12 @@ def _paths(text: str, folders: tuple[str, ...], *, is_path: bool) -> Iterator[st
         inner = {path, f"{authority.removeprefix('//')}{path}"}  # some programs only cut "file://" off
         spellings = {each for name in inner for each in (name, unquote(name), unquote(re.split("[?#]", name)[0]))}
         for spelling in sorted(spellings):
-            yield from _paths(spelling, folders, is_path=True)
-        return
+            yield from _plain_paths(spelling, folders, is_path=True)
+    else:
+        yield from _plain_paths(text, folders, is_path=is_path)
+
+
+def _plain_paths(text: str, folders: tuple[str, ...], *, is_path: bool) -> Iterator[str]:
     text = HOME.sub("~", text, 1) if text.startswith("$") else text
     if not text or len(text) > MAX_PATH or "\0" in text:
         return
