@@ -296,7 +296,8 @@ def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
         )
         return {name.removeprefix("handrail.") for name in ran.stdout.split()}
 
-    least = {f"config.{name}" for name in ("execution", "flags", "places", "problems", "snapshot", "watch")}
+    names = ("execution", "flags", "places", "problems", "remote_servers", "snapshot", "watch")
+    least = {f"config.{name}" for name in names}
     assert loaded() == least
 
     world.write("user", {"permissions": {"deny": ["Read(.env)"], "allow": ["Glob"]}, "model": "m"})

@@ -8,13 +8,18 @@ a variable with a secret and have it sent somewhere. The token itself is in no f
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.config.snapshot import Settings
 from handrail.errors import UrlError
-from handrail.http.urls import is_loopback, parse_target
+from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tools.remote import RemoteServer
+
+if TYPE_CHECKING:
+    from handrail.http import urls
+else:
+    urls = lazy("handrail.http.urls")  # every start asks for servers, and most have none
 
 KEY = "remoteServers"
 SOURCES = ("user", "flag", "policy")
@@ -56,10 +61,10 @@ def _server(name: str, entry: Any, env: Mapping[str, str]) -> RemoteServer | str
     if not isinstance(entry, Mapping) or entry.keys() - FIELDS or not isinstance(entry.get("url"), str):
         return 'it is not understood. Write {"url": "https://...", "tokenEnv": "NAME_OF_A_VARIABLE"}.'
     try:
-        target = parse_target(entry["url"])
+        target = urls.parse_target(entry["url"])
     except UrlError as error:
         return str(error)
-    if not target.secure and not is_loopback(target.host):
+    if not target.secure and not urls.is_loopback(target.host):
         return f"{entry['url']} would send the token unprotected. Use https."
     variable = entry.get("tokenEnv")
     token = env.get(variable, "") if isinstance(variable, str) else ""
