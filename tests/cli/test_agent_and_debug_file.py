@@ -178,9 +178,9 @@ async def test_a_debug_file_that_cannot_be_written_is_an_error(tmp_path: Path) -
     [
         ("tools: Read", 0),
         ("tools: Read, mcp__ref__fail", 1),
-        ("tools: Read\nmcpServers: ref", 9),
-        ("tools: Read, mcp__*", 9),
-        ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 8),
+        ("tools: Read\nmcpServers: ref", 10),
+        ("tools: Read, mcp__*", 10),
+        ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 9),
     ],
 )
 async def test_tools_of_servers_are_there_only_for_an_agent_that_wants_them(

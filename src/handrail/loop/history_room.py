@@ -22,6 +22,9 @@ Result = TypeVar("Result")
 class HistoryRoom:
     """The room in the history of one run. With `instructions`, which may be empty, a user asked for a summary."""
 
+    clock: RunClock
+    """The clock of the run, from its start on."""
+
     def __init__(
         self,
         config: RunConfig,
@@ -40,8 +43,6 @@ class HistoryRoom:
         self._queue, self._add, self._emit = queue, queue.add, queue.emit
         self._signal = signal
         self._instructions = instructions
-        self.clock = RunClock(config.limits)
-        """The clock of the run, which begins anew when the run does."""
         self._was_made = False
 
     async def plan(self, *, forced: bool) -> Compaction | SummaryPlan | None:

@@ -58,17 +58,18 @@ def make_catalog(
             environment=Environment(features, variables, interactive=interactive, simple=simple, can_ask=can_ask),
             denied=denied,
             deferral=deferral,
-            usable=partial(_is_usable, planning, offers),
+            usable=lambda tool: _is_there(offers, tool) and not (planning() and _never_only_reads(load_tool(tool))),
+            left_out=partial(_is_there, offers),
             expects_servers=expects_servers,
         )
     )
     return catalog
 
 
-def _is_usable(planning: Callable[[], bool], offers: Mapping[str, Callable[[], bool]], tool: ListedTool) -> bool:
+def _is_there(offers: Mapping[str, Callable[[], bool]], tool: ListedTool) -> bool:
     if tool.name in CONDITIONAL and not offers.get(tool.name, bool)():
         return False
-    return tool.is_enabled() and not (planning() and _never_only_reads(load_tool(tool)))
+    return tool.is_enabled()
 
 
 def _never_only_reads(tool: AnyTool) -> bool:

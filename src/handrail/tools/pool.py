@@ -90,6 +90,7 @@ class Pool(Sequence[AnyTool]):
         "disabled",
         "held",
         "late",
+        "left_out",
         "listed",
         "own_count",
     )
@@ -103,6 +104,7 @@ class Pool(Sequence[AnyTool]):
         appended: tuple[str, ...] = (),
         late: frozenset[str] = frozenset(),
         disabled: tuple[ListedTool, ...] = (),
+        left_out: tuple[ListedTool, ...] = (),
     ) -> None:
         self.listed: tuple[ListedTool, ...] = (*own, *mcp)
         self.held = held
@@ -117,6 +119,8 @@ class Pool(Sequence[AnyTool]):
         """Names of tools that were added during the conversation: they go to the end, so that nothing moves."""
         self.disabled = disabled
         """Tools that could not be used when the pool was made."""
+        self.left_out = left_out
+        """Those of them that are there, but are not offered in this mode: a call of one is judged, and refused."""
         apart = held | late if late else held
         ahead = [tool for tool in own if tool.name not in apart]
         self.own_count = len(ahead)
@@ -144,14 +148,13 @@ class Pool(Sequence[AnyTool]):
         """
         The tool with this name or alias. Deferred tools are found too.
 
-        So are enabled ones that requests leave out, as in plan mode: a call of one is refused with the reason.
+        So are those that requests leave out in this mode: a call of one is refused with the reason.
         """
         found = self._by_name.get(name) or self._left_out(name)
         return found.load() if isinstance(found, ToolStub) else found
 
     def _left_out(self, name: str) -> ListedTool | None:
-        named = (tool for tool in self.disabled if name == tool.name or name in tool.aliases)
-        return next((tool for tool in named if tool.is_enabled()), None)
+        return next((tool for tool in self.left_out if name == tool.name or name in tool.aliases), None)
 
     def find_listed(self, name: str) -> ListedTool | None:
         """The same, without loading the tool."""
@@ -204,6 +207,8 @@ class Ingredients:
     late: frozenset[str] = frozenset()
     """Those of them that were added during the conversation."""
     usable: Callable[[ListedTool], bool] = methodcaller("is_enabled")
+    left_out: Callable[[ListedTool], bool] = lambda _tool: False
+    """Whether a tool that is not usable is there all the same, and only not offered in this mode."""
     shown: frozenset[str] = frozenset()
     """Names of tools that were in the pool before: they keep their places even if they can no longer be used."""
     expects_servers: bool = False
@@ -224,7 +229,10 @@ def assemble(what: Ingredients) -> Pool:
     if what.deferral.mode != "off" and not held and not expected:
         own = [tool for tool in own if tool.name != SEARCH_TOOL]  # there is nothing to search for
     own, mcp = sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME)
-    return Pool(own, mcp, held=held, appended=what.appended, late=what.late, disabled=tuple(disabled))
+    left_out = tuple(tool for tool in disabled if what.left_out(tool))
+    return Pool(
+        own, mcp, held=held, appended=what.appended, late=what.late, disabled=tuple(disabled), left_out=left_out
+    )
 
 
 def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
