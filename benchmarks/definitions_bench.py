@@ -16,7 +16,7 @@ from benchmarks.pool_bench import catalog, many_tools
 from handrail.cli.mcp_config_flag import read_servers
 from handrail.conversation.plain import plain_json
 from handrail.mcp.open_peer import NO_PARTS
-from handrail.session.mcp_servers import Servers
+from handrail.session.servers.servers import Servers
 from handrail.tools.catalog import announcement
 from handrail.tools.pool import AnyTool, Deferral, Pool, definition_json
 from handrail.tools.tool import PLAIN_VIEW

@@ -7,7 +7,7 @@ from handrail.config.flags import SettingsFlags
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.session.gate import open_gate
 from handrail.session.redactor import redactor_for
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.session_settings import open_settings
 from handrail.session.state_folder import state_folder
 
 NO_FILES = SettingsFlags(sources=(), managed_policy=False)

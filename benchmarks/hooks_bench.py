@@ -22,7 +22,7 @@ from handrail.dispatch.gate import WithoutPolicy
 from handrail.hooks.environment import HookEnvironment
 from handrail.permissions.facts import Evidence
 from handrail.session.hooks import follow_settings, open_hooks
-from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.settings.session_settings import SessionSettings, open_settings
 from handrail.shell.analysis import analyse
 from handrail.tools.permission import Decision
 from handrail.tools.pool import Ingredients, Pool, assemble

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from handrail.mcp.config import ServerConfig
 from handrail.mcp.open_peer import open_once
-from handrail.session.mcp_servers import Servers
+from handrail.session.servers.servers import Servers
 
 SERVER = """
 import json, sys, time

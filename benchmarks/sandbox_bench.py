@@ -26,8 +26,8 @@ from handrail.dispatch.results import ResultStore
 from handrail.processes.sandbox.choose import MethodTrial, try_methods
 from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.settings import read_settings
-from handrail.session.confinement import protected_names
 from handrail.session.services import default_services
+from handrail.session.settings.confinement import protected_names
 from handrail.session.tools import make_catalog
 from handrail.tools.context import RunContext
 

@@ -24,7 +24,7 @@ from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.open_peer import ServerParts, open_once
 from handrail.mcp.server import Server
 from handrail.mcp.tools import tools_of
-from handrail.session.server_setup import authorizers
+from handrail.session.servers.setup import authorizers
 
 METADATA_URL = "https://conformance-test.local/client-metadata.json"
 """The client metadata document that the runner expects as client id."""

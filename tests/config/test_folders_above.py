@@ -13,8 +13,8 @@ from handrail.config.trust import TrustStore
 from handrail.extensions.places import config_folders
 from handrail.permissions.rules import Behaviour
 from handrail.processes.sandbox.settings import Filesystem, read_settings
-from handrail.session.model_options import credential
-from handrail.session.session_settings import SessionSettings
+from handrail.session.models.options import credential
+from handrail.session.settings.session_settings import SessionSettings
 from tests.config.world import World
 
 ROOT, MIDDLE, NEAR = "project", "project/a", "project/a/b"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.config.flags import Wideners
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 from tests.config.world import World
 
 HOOK = {"SessionStart": [{"hooks": [{"type": "command", "command": "touch marker"}]}]}

@@ -15,7 +15,7 @@ from handrail.config.places import SettingsFile
 from handrail.config.server_lists import refusal_reason
 from handrail.config.snapshot import Layer, Settings
 from handrail.errors import HandrailError
-from handrail.session.mcp_servers import Servers, refused_by
+from handrail.session.servers.servers import Servers, refused_by
 from tests.config.world import World
 
 DB = {"command": "uvx", "args": ["db-mcp"]}

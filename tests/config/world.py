@@ -11,8 +11,8 @@ from handrail.config.managed import PolicySource
 from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import Settings
 from handrail.config.trust import TrustStore
-from handrail.session.load_settings import LoadedSettings, load
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.load import LoadedSettings, load
+from handrail.session.settings.session_settings import SessionSettings
 
 FILES = {
     "policy": "etc/handrail/managed-settings.json",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from handrail.extensions.command_text import ShellCommand, fill_command, shell_commands
 from handrail.extensions.commands import CommandFile, CommandFiles, find_commands
 from handrail.extensions.places import config_folders
-from handrail.session.agent_definitions import find_agents
+from handrail.session.agents.definitions import find_agents
 
 
 def commands_in(cwd: Path, home: Path) -> CommandFiles:

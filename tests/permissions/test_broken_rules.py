@@ -11,8 +11,8 @@ from handrail.config.flags import SettingsFlags
 from handrail.permissions.known_tools import CONVENTIONAL, is_known, possible_tools
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
-from handrail.session.caller_names import CallerNames
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.caller_names import CallerNames
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.permission import Verdict
 from tests.config.world import World
 from tests.permissions.world import tool_called

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from handrail.cli.main import run
 from handrail.permissions.paths import protected_name
 from handrail.permissions.protected_names import TABLE, Reach, names_of
-from handrail.session.confinement import protected_names
+from handrail.session.settings.confinement import protected_names
 from tests.permissions.world import World
 
 IN_PROJECTS = names_of(Reach.PROJECT, Reach.IF_THERE, Reach.BY_NAME, Reach.STARTUP)

@@ -11,7 +11,7 @@ from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
 from handrail.session.gate import open_gate
 from handrail.session.redactor import redactor_for
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.session_settings import open_settings
 from handrail.session.spec import print_warning
 from handrail.session.state_folder import result_store, state_folder
 from handrail.session.tools import make_catalog

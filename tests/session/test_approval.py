@@ -12,12 +12,12 @@ from handrail.conversation.blocks import ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import StreamFailure, Usage, UsageUpdate
 from handrail.dispatch.approval.classifier import Classification
-from handrail.session.classifier import PROMPT, ModelClassifier, ruling
 from handrail.session.gate import open_gate
-from handrail.session.models import SessionModel, model_by_object
+from handrail.session.models.choose import SessionModel, model_by_object
+from handrail.session.models.classifier import PROMPT, ModelClassifier, ruling
 from handrail.session.redactor import redactor_for
 from handrail.session.services import tool_services
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.session_settings import open_settings
 from handrail.session.spec import print_warning
 from handrail.session.state_folder import state_folder
 from handrail.testing import ScriptedModel, say, use

@@ -12,8 +12,8 @@ from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
 from handrail.loop.compaction.plan import Compaction, SummaryPlan
 from handrail.loop.compaction.stubs import CompactionPolicy, estimate
-from handrail.session import compactor as compactor_module
-from handrail.session.compactor import Compactor
+from handrail.session.models import compactor as compactor_module
+from handrail.session.models.compactor import Compactor
 
 pytestmark = pytest.mark.anyio
 POLICY = CompactionPolicy(keep_results=1, worth=1_000)

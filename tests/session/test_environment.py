@@ -15,7 +15,7 @@ from handrail.extensions.places import repository_of
 from handrail.loop.prompt import GitFacts, facts_text
 from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.providers.choose import ModelOptions
-from handrail.session.environment import (
+from handrail.session.context.environment import (
     MAX_SMALL_FILE,
     GitProbe,
     branch_of,
@@ -276,7 +276,7 @@ def test_asking_changes_nothing_in_the_repository(repository: Path) -> None:
 def test_a_git_that_takes_too_long_is_ended_and_said_so(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.session.environment.MAX_SECONDS", 0.0)
+    monkeypatch.setattr("handrail.session.context.environment.MAX_SECONDS", 0.0)
     started = GitProbe(repository, other_git(tmp_path, "exec sleep 600"), patience=0.0)
     process = started._process
     facts = started.facts()

@@ -16,10 +16,10 @@ from handrail.loop.run_config import RequestOptions
 from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.providers.choose import ModelOptions
 from handrail.session.agent import Agent
-from handrail.session.load_settings import HookSection
-from handrail.session.model_options import credential, model_options, thinking_options
+from handrail.session.models.options import credential, model_options, thinking_options
 from handrail.session.services import tool_services
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.load import HookSection
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext
 from handrail.tools.function import tool
@@ -277,8 +277,8 @@ def test_how_hard_to_think_is_left_to_flags(world: World) -> None:
 PAYING = """
 import sys
 from pathlib import Path
-from handrail.session.session_settings import open_settings
-from handrail.session.caller_names import NO_NAMES
+from handrail.session.settings.session_settings import open_settings
+from handrail.session.settings.caller_names import NO_NAMES
 from handrail.config.flags import SettingsFlags
 
 root = Path(sys.argv[1])

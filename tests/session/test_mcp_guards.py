@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from handrail.mcp.environment import basic_environment
 from handrail.mcp.messages import Message
 from handrail.mcp.tools import tool_name
-from handrail.session.mcp_servers import Servers
+from handrail.session.servers.servers import Servers
 from handrail.tools.mcp_names import server_name
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +85,7 @@ async def test_a_server_gets_the_basics_and_its_entry_and_its_detached_children_
 async def test_servers_and_their_detached_children_end_when_the_session_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, json, os, pathlib, sys\n"
-        "from handrail.session.mcp_servers import Servers\n"
+        "from handrail.session.servers.servers import Servers\n"
         "async def main():\n"
         "    servers = Servers(dict(os.environ), pathlib.Path(sys.argv[1]))\n"
         "    servers.add({'s': json.loads(sys.argv[2])}, 'flag')\n"

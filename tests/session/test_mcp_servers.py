@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from handrail.mcp.messages import Message
-from handrail.session.mcp_servers import Servers
+from handrail.session.servers.servers import Servers
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from handrail import Agent, Allow, Deny, Question
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.session.build import open_session
-from handrail.session.server_prompts import argument_values
+from handrail.session.servers.prompts import argument_values
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.session.transcript import TranscriptOptions
 from handrail.testing import ScriptedModel, say, use

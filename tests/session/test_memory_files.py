@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.loop.memory import MAX_FILE, MAX_TOTAL, Memory
-from handrail.session.memory_files import Places, Switches, places, read_memory, read_memory_near
+from handrail.session.context.memory_files import Places, Switches, places, read_memory, read_memory_near
 
 
 class Project:

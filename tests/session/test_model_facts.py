@@ -7,7 +7,7 @@ import pytest
 from handrail.errors import SettingsError
 from handrail.loop.windows import DEFAULT_WINDOW
 from handrail.providers.prices import Price
-from handrail.session.model_facts import model_facts
+from handrail.session.models.facts import model_facts
 
 ROWS = {
     "my": {"contextWindow": 1000, "inputPrice": 1, "outputPrice": 2},

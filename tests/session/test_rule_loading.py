@@ -62,8 +62,8 @@ def test_a_start_takes_away_the_tools_that_the_whole_policy_takes_away(
 STARTING = """
 import sys
 from pathlib import Path
-from handrail.session.session_settings import open_settings
-from handrail.session.caller_names import NO_NAMES
+from handrail.session.settings.session_settings import open_settings
+from handrail.session.settings.caller_names import NO_NAMES
 from handrail.config.flags import SettingsFlags
 
 root = Path(sys.argv[1])

@@ -13,8 +13,8 @@ from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.permissions.facts import NOTHING_SAID
-from handrail.session.rule_writer import RuleWriter
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.rule_writer import RuleWriter
+from handrail.session.settings.session_settings import open_settings
 from handrail.tools.permission import Allow, Verdict
 from tests.config.world import World
 from tests.dispatch.approval.desk import Bash, Desk, Someone, all_met, until

@@ -23,9 +23,9 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import SESSION, Behaviour
 from handrail.processes.sandbox import confine
 from handrail.processes.sandbox.choose import Method, MethodTrial, try_methods
-from handrail.session.confinement import denied_paths, protected_names, public
 from handrail.session.services import tool_services
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.confinement import denied_paths, protected_names, public
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.tools import make_catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status

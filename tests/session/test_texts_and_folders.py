@@ -19,8 +19,8 @@ from handrail.config.places import places_for
 from handrail.config.trust import TrustStore
 from handrail.conversation.plain import UNSAFE, plain_json, without_steering
 from handrail.errors import HandrailError
-from handrail.session.agent_definitions import find_agents, is_trusted_agent
-from handrail.session.session_settings import SessionSettings
+from handrail.session.agents.definitions import find_agents, is_trusted_agent
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
 from handrail.testing import call_sync
 

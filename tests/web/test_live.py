@@ -22,8 +22,8 @@ from handrail.conversation.blocks import Text, ToolUse
 from handrail.dispatch.approval.question import Question
 from handrail.permissions.risk import Level, Risk
 from handrail.processes.peers import is_descendant
-from handrail.session import live_questions
-from handrail.session.live_questions import question_json
+from handrail.session.live import questions as live_questions
+from handrail.session.live.questions import question_json
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.permission import Allow, Deny

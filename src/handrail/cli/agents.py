@@ -13,9 +13,9 @@ from handrail.cli.terminal import count_of
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
-from handrail.session.agent_definitions import session_agents
-from handrail.session.session_settings import SessionSettings, open_settings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.agents.definitions import session_agents
+from handrail.session.settings.session_settings import SessionSettings, open_settings
+from handrail.session.skills.notes import SessionSkills
 from handrail.session.state_folder import state_folder
 from handrail.tools.wording import did_you_mean
 

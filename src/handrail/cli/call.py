@@ -16,7 +16,7 @@ from handrail.conversation.plain import plain, plain_json
 from handrail.errors import HandrailError
 from handrail.headless.ways_out import allowing_flags
 from handrail.lazy import lazy
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.session_settings import open_settings
 from handrail.session.single_call import call_tool
 from handrail.session.state_folder import state_folder
 from handrail.tools.outcome import Cause, Outcome, Status
@@ -49,11 +49,9 @@ def run(chosen: argparse.Namespace) -> int:
         parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
         text = "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
         print(plain(text) if stream.isatty() or outcome.result.is_error else text, file=stream)
-        if outcome.cause in (Cause.UNKNOWN_TOOL, Cause.INVALID_INPUT):
-            if why := asyncio.run(why_held_back(chosen)):
-                warn(f"{chosen.tool} is held back here: {why}")
-            elif outcome.cause is Cause.UNKNOWN_TOOL:
-                warn("`handrail tools` lists the tools")
+        if outcome.cause is Cause.UNKNOWN_TOOL:
+            why = asyncio.run(why_held_back(chosen))
+            warn(f"{chosen.tool} is held back here: {why}" if why else "`handrail tools` lists the tools")
         if outcome.decision is not None and (flags := allowing_flags(outcome.decision.remedy)):
             print(f"handrail: To allow it: add {plain(flags)}.", file=sys.stderr)  # not wrapped: it is copied
     return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])

@@ -31,15 +31,15 @@ from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
-from handrail.session.agent_definitions import find_agents
-from handrail.session.configured_search import configured_search
+from handrail.session.agents.definitions import find_agents
 from handrail.session.hooks import in_order, sources_of
 from handrail.session.language_servers import SessionLanguageServers
-from handrail.session.load_settings import LoadedSettings, ignored_note
-from handrail.session.model_options import model_options
+from handrail.session.models.options import model_options
 from handrail.session.services import default_services
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.load import LoadedSettings, ignored_note
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder, undo_folder
+from handrail.session.web.configured_search import configured_search
 
 
 class State(Enum):

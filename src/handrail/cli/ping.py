@@ -10,7 +10,7 @@ from handrail.conversation.request import History, Request, ThinkingOptions
 from handrail.errors import ProviderSetupError
 from handrail.loop.side_request import side_request
 from handrail.providers.choose import ModelOptions
-from handrail.session.models import choose_model
+from handrail.session.models.choose import choose_model
 
 PATIENCE = 60.0
 """Seconds; a local server may have to load the model first."""

@@ -30,7 +30,7 @@ from handrail.extensions.plugins import (
     unset_options,
 )
 from handrail.files.search_path import find_program, path_outside
-from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.settings.session_settings import SessionSettings, open_settings
 from handrail.session.state_folder import state_folder
 from handrail.tools.wording import did_you_mean
 

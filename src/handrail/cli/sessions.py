@@ -15,7 +15,7 @@ from handrail.conversation.plain import plain, plain_json
 from handrail.errors import SessionError
 from handrail.lazy import lazy
 from handrail.session.redactor import redactor_for
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.session_settings import open_settings
 from handrail.session.state_folder import session_store, state_folder
 from handrail.transcripts.log import read
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild

@@ -9,7 +9,7 @@ from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.redact import Redactor
 from handrail.files.undo import read as read_journal
 from handrail.session.redactor import redactor_for
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.session_settings import open_settings
 from handrail.session.state_folder import state_folder
 from handrail.view.changes import FileDiff, file_diffs
 from handrail.view.files import RunFiles, read_run

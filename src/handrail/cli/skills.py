@@ -14,8 +14,8 @@ from handrail.extensions.commands import CommandFile
 from handrail.extensions.definition_files import UnreadFile
 from handrail.extensions.skills import SPECIFIED, read_skill
 from handrail.session.command_turn import is_trusted
-from handrail.session.session_settings import SessionSettings, open_settings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.settings.session_settings import SessionSettings, open_settings
+from handrail.session.skills.notes import SessionSkills
 from handrail.session.state_folder import state_folder
 from handrail.tools.wording import did_you_mean
 

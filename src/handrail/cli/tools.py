@@ -14,14 +14,14 @@ from handrail.cli.terminal import ReportScreen
 from handrail.config.execution import run_features
 from handrail.conversation.plain import plain_json
 from handrail.permissions.rules import Behaviour
-from handrail.session.configured_search import configured_search
 from handrail.session.language_servers import SessionLanguageServers
-from handrail.session.mcp_servers import Servers, refused_by
+from handrail.session.servers.servers import Servers, refused_by
 from handrail.session.services import default_services
-from handrail.session.session_settings import SessionSettings, open_settings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.settings.session_settings import SessionSettings, open_settings
+from handrail.session.skills.notes import SessionSkills
 from handrail.session.state_folder import state_folder
 from handrail.session.tools import LSP_TOOL, SKILL_TOOL, builtin_names, deferral_of, make_catalog, unwanted_tools
+from handrail.session.web.configured_search import configured_search
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext

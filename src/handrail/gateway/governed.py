@@ -27,7 +27,7 @@ from handrail.gateway.listing import PREFIX, tool_definition
 from handrail.loop.run_config import Stream
 from handrail.mcp.messages import INVALID_PARAMS
 from handrail.session.build import open_session
-from handrail.session.mcp_servers import Servers
+from handrail.session.servers.servers import Servers
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.tools.context import Progress, RunContext

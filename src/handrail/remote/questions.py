@@ -7,7 +7,7 @@ from typing import Any
 
 from handrail.dispatch.approval.question import ApprovalAnswer, Question
 from handrail.errors import HttpRefusalError
-from handrail.session.live_questions import question_json, read_live_answer
+from handrail.session.live.questions import question_json, read_live_answer
 from handrail.tools.permission import Deny
 
 

@@ -40,7 +40,7 @@ from handrail.session.arguments import (
     variables,
 )
 from handrail.session.build import open_session
-from handrail.session.models import Streaming, model_by_object
+from handrail.session.models.choose import Streaming, model_by_object
 from handrail.session.session import Session
 from handrail.session.spec import PromptOptions, SessionHost, SessionSpec, ToolOptions
 from handrail.session.tools import deferral_of
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from handrail.hooks.runner import Hooks
     from handrail.hooks.specs import Function, HookCallback
     from handrail.session import agent_team
-    from handrail.session.agent_state import OnNews
+    from handrail.session.agents.state import OnNews
 else:
     agent_team = lazy("handrail.session.agent_team")
 

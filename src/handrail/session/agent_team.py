@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from handrail.errors import HandrailError
-from handrail.session.agent_state import OnNews, Subagent
+from handrail.session.agents.state import OnNews, Subagent
 from handrail.session.command_turn import new_call, run_calls
 from handrail.session.session import Session
 from handrail.tools.abort import AbortSignal

@@ -15,7 +15,7 @@ from handrail.errors import HandrailError, ToolDefinitionError
 from handrail.hooks.events import EVENTS
 from handrail.lazy import lazy
 from handrail.providers.choose import ModelOptions
-from handrail.session.models import Streaming
+from handrail.session.models.choose import Streaming
 from handrail.session.tools import builtin_names
 from handrail.session.transcript import TranscriptOptions
 from handrail.tools.pool import AnyTool

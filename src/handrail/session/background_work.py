@@ -13,7 +13,7 @@ from handrail.session.parts import hears_of
 from handrail.session.schedules import SessionSchedules
 
 if TYPE_CHECKING:
-    from handrail.session.subagents import Subagents
+    from handrail.session.agents.subagents import Subagents
 
 
 class BackgroundWork:

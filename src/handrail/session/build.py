@@ -18,8 +18,9 @@ from handrail.dispatch.results import ResultStore
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.conversation_state import new_chain
-from handrail.session.agent_records import AgentRecords
-from handrail.session.agent_state import AgentHost
+from handrail.session.agents.records import AgentRecords
+from handrail.session.agents.state import AgentHost
+from handrail.session.agents.subagents import Subagents
 from handrail.session.build_parts import (
     ServiceParts,
     choose_deferral,
@@ -36,37 +37,32 @@ from handrail.session.build_parts import (
     open_telemetry,
     run_options,
 )
-from handrail.session.classifier import ModelClassifier
-from handrail.session.compactor import SessionCompactor
 from handrail.session.conversation import Conversation
 from handrail.session.foundation import Foundation, foundation_of_next, lay_foundation
-from handrail.session.output_style import StyleNotes
+from handrail.session.models.classifier import ModelClassifier
+from handrail.session.models.compactor import SessionCompactor
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.scratch import ScratchFolder
 from handrail.session.session import Session
+from handrail.session.skills.output_style import StyleNotes
 from handrail.session.spec import NO_HOST, SessionHost, SessionSpec
-from handrail.session.subagents import Subagents
 from handrail.session.tools import unwanted_tools
 from handrail.tools.pool import DenyFilter
 from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
-    from handrail.session import (
-        agent_equipment,
-        live_questions,
-        mcp_servers,
-        server_parts,
-        skill_use,
-        structured_output,
-        with_agent,
-    )
     from handrail.session import gate as gates
+    from handrail.session import skill_use, structured_output, with_agent
+    from handrail.session.agents import equipment as agent_equipment
+    from handrail.session.live import questions as live_questions
+    from handrail.session.servers import parts as server_parts
+    from handrail.session.servers import servers as mcp_servers
 else:
-    agent_equipment = lazy("handrail.session.agent_equipment")
+    agent_equipment = lazy("handrail.session.agents.equipment")
     gates = lazy("handrail.session.gate")
-    live_questions = lazy("handrail.session.live_questions")
-    server_parts = lazy("handrail.session.server_parts")
+    live_questions = lazy("handrail.session.live.questions")
+    server_parts = lazy("handrail.session.servers.parts")
     skill_use = lazy("handrail.session.skill_use")
     structured_output = lazy("handrail.session.structured_output")
     with_agent = lazy("handrail.session.with_agent")

@@ -15,36 +15,39 @@ from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.loop.prompt import system_parts, system_prompt
 from handrail.records import record
-from handrail.session.agent_definitions import LiveDefinitions, session_agents
-from handrail.session.context import SessionContext
+from handrail.session.agents.definitions import LiveDefinitions, session_agents
+from handrail.session.agents.subagents import Subagents
+from handrail.session.context.session_context import SessionContext
 from handrail.session.foundation import Foundation
 from handrail.session.hooks import env_file, follow_settings, object_to_task, open_hooks
 from handrail.session.language_servers import SessionLanguageServers
-from handrail.session.models import (
+from handrail.session.models.choose import (
     is_taped,
 )
-from handrail.session.output_style import StyleNotes
 from handrail.session.schedules import SessionSchedules
 from handrail.session.scratch import ScratchFolder
+from handrail.session.skills.output_style import StyleNotes
 from handrail.session.spec import PromptOptions
 from handrail.session.state_folder import result_store, state_folder
-from handrail.session.subagents import Subagents
 from handrail.session.tools import deferral_of
 from handrail.tools.context import RunOptions
 from handrail.tools.pool import Deferral
 
 if TYPE_CHECKING:
-    from handrail.session import live_questions, mcp_servers, page_reader, search, server_setup
     from handrail.session import services as session_services
     from handrail.session import worktrees as session_worktrees
-    from handrail.session.server_parts import SessionDoors
+    from handrail.session.live import questions as live_questions
+    from handrail.session.servers import servers as mcp_servers
+    from handrail.session.servers import setup as server_setup
+    from handrail.session.servers.parts import SessionDoors
+    from handrail.session.web import page_reader, search
     from handrail.telemetry import setup as telemetry_setup
     from handrail.telemetry.observer import SessionTelemetry
 else:
-    live_questions = lazy("handrail.session.live_questions")
-    page_reader = lazy("handrail.session.page_reader")
-    search = lazy("handrail.session.search")
-    server_setup = lazy("handrail.session.server_setup")
+    live_questions = lazy("handrail.session.live.questions")
+    page_reader = lazy("handrail.session.web.page_reader")
+    search = lazy("handrail.session.web.search")
+    server_setup = lazy("handrail.session.servers.setup")
     session_services = lazy("handrail.session.services")
     session_worktrees = lazy("handrail.session.worktrees")
     telemetry_setup = lazy("handrail.telemetry.setup")

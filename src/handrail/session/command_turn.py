@@ -27,8 +27,8 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import MCP, Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
 from handrail.session.conversation import Conversation
-from handrail.session.load_settings import NEXT_MOVE
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.load import NEXT_MOVE
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.tools import builtin_names
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext

@@ -17,7 +17,7 @@ from handrail.loop.limits import Limits
 from handrail.loop.run import Run
 from handrail.loop.run_config import RunConfig
 from handrail.loop.run_hooks import Expansion, hook_note
-from handrail.session.models import ChosenModel
+from handrail.session.models.choose import ChosenModel
 from handrail.tools.pool import AnyTool, Pool
 from handrail.transcripts.store import OpenTranscript
 

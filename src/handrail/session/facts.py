@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from handrail.session.load_settings import LoadedSettings
 from handrail.session.session import Session
+from handrail.session.settings.load import LoadedSettings
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
 

@@ -1,7 +1,7 @@
 """
 What a session stands on, opened before all else.
 
-    settings -> plugins and skills -> model -> transcript
+    settings -> plugins and skills -> transcript -> model
 """
 
 import os
@@ -18,10 +18,7 @@ from handrail.extensions.places import config_folders
 from handrail.lazy import lazy
 from handrail.providers.model_aliases import alias_note
 from handrail.records import record
-from handrail.session.caller_names import caller_names
-from handrail.session.model_facts import ModelFacts, model_facts
-from handrail.session.model_options import model_options, thinking_options, with_family
-from handrail.session.models import (
+from handrail.session.models.choose import (
     ChosenModel,
     SessionModel,
     Tape,
@@ -30,9 +27,12 @@ from handrail.session.models import (
     model_by_object,
     searches_itself,
 )
+from handrail.session.models.facts import ModelFacts, model_facts
+from handrail.session.models.options import model_options, thinking_options, with_family
 from handrail.session.redactor import redactor_for
-from handrail.session.session_settings import SessionSettings, open_settings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.settings.caller_names import caller_names
+from handrail.session.settings.session_settings import SessionSettings, open_settings
+from handrail.session.skills.notes import SessionSkills
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.session.state_folder import session_store, state_folder
 from handrail.session.transcript import TranscriptOptions, mirror_folder, open_transcript
@@ -44,10 +44,10 @@ from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
     from handrail.extensions import unsupported
-    from handrail.session import plugins as session_plugins
     from handrail.session import with_agent
+    from handrail.session.skills import plugins as session_plugins
 else:
-    session_plugins = lazy("handrail.session.plugins")
+    session_plugins = lazy("handrail.session.skills.plugins")
     unsupported = lazy("handrail.extensions.unsupported")
     with_agent = lazy("handrail.session.with_agent")
 
@@ -118,8 +118,13 @@ def lay_foundation(spec: SessionSpec, env: Mapping[str, str] | None, host: Sessi
     loaded = settings.loaded
     durability: Durability = "power" if loaded.settings.get("durability") == "power" else "process"
     store = session_store(loaded.env, redactor, durability, _mirror(spec, start_env, settings, host))
-    models = _open_models(spec, settings, redactor, host)
     kept = open_transcript(spec.transcript, spec.cwd, store, loaded.env)
+    try:
+        models = _open_models(spec, settings, redactor, host)
+    except BaseException:
+        if isinstance(kept, OpenTranscript):
+            kept.writer.close()
+        raise
     session_id = _session_id(spec.transcript, kept)
     return Foundation(spec, host, start_env, settings, redactor, store, kept, skills, models, session_id)
 

@@ -11,7 +11,7 @@ from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.lazy import lazy
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
 
 if TYPE_CHECKING:

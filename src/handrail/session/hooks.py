@@ -18,8 +18,8 @@ from handrail.hooks.news import HookNews, OnNews, ignore
 from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.records import record
-from handrail.session.load_settings import HookSection, LoadedSettings
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.load import HookSection, LoadedSettings
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder
 from handrail.tools.context import RunContext
 

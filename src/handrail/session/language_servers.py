@@ -15,7 +15,7 @@ from handrail.conversation.messages import Attachment
 from handrail.errors import LspError, SandboxError
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.code_questions import CodeAnswer, CodeQuestion, CodeView
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status

@@ -19,14 +19,14 @@ from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run_config import RequestOptions, RunConfig, RunObserver, StructuredOutput
 from handrail.records import record
 from handrail.session.background import mail_attachments, running_tasks, task_attachments
-from handrail.session.context import SessionContext
+from handrail.session.context.session_context import SessionContext
 from handrail.session.conversation import Conversation, resume_transcript
 from handrail.session.language_servers import SessionLanguageServers
-from handrail.session.models import ChosenModel, SessionModel
-from handrail.session.output_style import StyleNotes
+from handrail.session.models.choose import ChosenModel, SessionModel
 from handrail.session.plan_mode import PlanReminder
-from handrail.session.session_settings import SessionSettings
-from handrail.session.skill_notes import SessionSkills, SkillNotes, lost_attachments
+from handrail.session.settings.session_settings import SessionSettings
+from handrail.session.skills.notes import SessionSkills, SkillNotes, lost_attachments
+from handrail.session.skills.output_style import StyleNotes
 from handrail.session.tools import LSP_TOOL, SKILL_TOOL, make_catalog
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions, StateStore
 from handrail.tools.outcome import Outcome

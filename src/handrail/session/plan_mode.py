@@ -6,7 +6,7 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.hooks.texts import reminder
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 
 BEGINS = """\
 Plan mode is on: read, search and think, but change nothing. The one file you may write is the plan: {file}

@@ -6,16 +6,16 @@ from typing import Any, Protocol
 
 from handrail.conversation.redact import Redactor
 from handrail.hooks.runner import Hooks
+from handrail.session.agents.subagents import Subagents
 from handrail.session.conversation import Conversation
 from handrail.session.language_servers import SessionLanguageServers
-from handrail.session.mcp_servers import Servers
-from handrail.session.plugins import NO_PLUGINS, SessionPlugins, plugins_mark, session_plugins
-from handrail.session.server_setup import PLUGIN
-from handrail.session.server_tools import ServerTools
-from handrail.session.session_settings import SessionSettings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.servers.servers import Servers
+from handrail.session.servers.setup import PLUGIN
+from handrail.session.servers.tools import ServerTools
+from handrail.session.settings.session_settings import SessionSettings
+from handrail.session.skills.notes import SessionSkills
+from handrail.session.skills.plugins import NO_PLUGINS, SessionPlugins, plugins_mark, session_plugins
 from handrail.session.spec import SessionSpec
-from handrail.session.subagents import Subagents
 
 
 class SwitchedSession(Protocol):

@@ -26,11 +26,11 @@ from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.processes.sandbox_contract import Standing
 from handrail.records import record
 from handrail.session.hooks import open_hooks
-from handrail.session.load_settings import broken_file_problem
 from handrail.session.services import tool_services
-from handrail.session.session_settings import SessionSettings, open_settings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.settings.load import broken_file_problem
+from handrail.session.settings.session_settings import SessionSettings, open_settings
 from handrail.session.skill_use import SkillLoader
+from handrail.session.skills.notes import SessionSkills
 from handrail.session.state_folder import run_folder_name, state_folder
 from handrail.session.tools import builtin_loaders
 from handrail.shell.analysis import analyse

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from handrail.lazy import lazy
 from handrail.processes.sandbox_contract import UNCONFINED, Standing, WrappedCommand
-from handrail.session.load_settings import LoadedSettings
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.load import LoadedSettings
+from handrail.session.settings.session_settings import SessionSettings
 
 if TYPE_CHECKING:
     from handrail.permissions.policy import Policy
     from handrail.processes.sandbox.confine import CommandSandbox
     from handrail.processes.sandbox.settings import SandboxSettings
-    from handrail.session import confinement
+    from handrail.session.settings import confinement
 else:
-    confinement = lazy("handrail.session.confinement")
+    confinement = lazy("handrail.session.settings.confinement")
 
 
 class SessionSandbox:

@@ -12,8 +12,8 @@ from handrail.config.remote_servers import remote_servers
 from handrail.files.leftovers import remove_leftovers
 from handrail.files.undo import Undo
 from handrail.session.sandbox import SessionSandbox
-from handrail.session.session_settings import SessionSettings
-from handrail.session.settings_policy import hidden_files
+from handrail.session.settings.policy import hidden_files
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import run_folder_name, state_folder, undo_folder
 
 

@@ -17,21 +17,21 @@ from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
-from handrail.session.agent_definitions import public_source
+from handrail.session.agents.definitions import public_source
 from handrail.session.background import end_tasks
 from handrail.session.background_work import BackgroundWork
-from handrail.session.context import SessionContext
+from handrail.session.context.session_context import SessionContext
 from handrail.session.conversation import Conversation
 from handrail.session.drive import drive
 from handrail.session.language_servers import SessionLanguageServers
-from handrail.session.model_facts import ModelFacts
-from handrail.session.models import ChosenModel, SessionModel, cost_for
-from handrail.session.output_style import StyleNotes
+from handrail.session.models.choose import ChosenModel, SessionModel, cost_for
+from handrail.session.models.facts import ModelFacts
 from handrail.session.retention import tidy
 from handrail.session.schedules import SessionSchedules
 from handrail.session.scratch import ScratchFolder
-from handrail.session.session_settings import SessionSettings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.settings.session_settings import SessionSettings
+from handrail.session.skills.notes import SessionSkills
+from handrail.session.skills.output_style import StyleNotes
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import state_folder, undo_folder
 from handrail.session.usage import SessionUsage
@@ -41,25 +41,22 @@ from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.files import restore
-    from handrail.session import (
-        agent_equipment,
-        live_questions,
-        live_text,
-        mcp_servers,
-        plugin_switch,
-        server_prompts,
-        server_tools,
-        slash_commands,
-        subagents,
-    )
+    from handrail.session import plugin_switch, slash_commands
     from handrail.session import worktrees as session_worktrees
+    from handrail.session.agents import equipment as agent_equipment
+    from handrail.session.agents import subagents
+    from handrail.session.live import questions as live_questions
+    from handrail.session.live import text as live_text
+    from handrail.session.servers import prompts as server_prompts
+    from handrail.session.servers import servers as mcp_servers
+    from handrail.session.servers import tools as server_tools
     from handrail.telemetry.observer import SessionTelemetry
 else:
-    live_text = lazy("handrail.session.live_text")
+    live_text = lazy("handrail.session.live.text")
     plugin_switch = lazy("handrail.session.plugin_switch")
     restore = lazy("handrail.files.restore")
-    server_prompts = lazy("handrail.session.server_prompts")
-    server_tools = lazy("handrail.session.server_tools")
+    server_prompts = lazy("handrail.session.servers.prompts")
+    server_tools = lazy("handrail.session.servers.tools")
     slash_commands = lazy("handrail.session.slash_commands")
 
 WORKTREES = "handrail.session.worktrees"

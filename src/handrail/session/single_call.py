@@ -28,7 +28,7 @@ from handrail.session.hooks import follow_settings, open_hooks
 from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.redactor import redactor_for
 from handrail.session.services import tool_services
-from handrail.session.session_settings import open_settings
+from handrail.session.settings.session_settings import open_settings
 from handrail.session.state_folder import result_store, state_folder
 from handrail.session.tools import LSP_TOOL, make_catalog
 from handrail.tools.context import RunContext
@@ -36,11 +36,11 @@ from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
     from handrail.conversation.redact import Redactor
-    from handrail.session import search
+    from handrail.session.web import search
     from handrail.telemetry import setup as telemetry_setup
     from handrail.telemetry.observer import SessionTelemetry
 else:
-    search = lazy("handrail.session.search")
+    search = lazy("handrail.session.web.search")
     telemetry_setup = lazy("handrail.telemetry.setup")
 
 

@@ -32,7 +32,7 @@ from handrail.session.command_turn import (
     with_turn_rules,
 )
 from handrail.session.conversation import Conversation
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import AgentIdentity, RunContext, ToolContext
 from handrail.tools.delegation import AgentTask

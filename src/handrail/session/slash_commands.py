@@ -31,10 +31,10 @@ from handrail.loop.usage import total_dollars
 from handrail.records import record
 from handrail.session.background import running_tasks
 from handrail.session.conversation import Conversation
-from handrail.session.model_options import named_model
-from handrail.session.models import cost_for
-from handrail.session.session_settings import SessionSettings
-from handrail.session.skill_notes import SessionSkills
+from handrail.session.models.choose import cost_for
+from handrail.session.models.options import named_model
+from handrail.session.settings.session_settings import SessionSettings
+from handrail.session.skills.notes import SessionSkills
 from handrail.session.usage import SessionUsage
 from handrail.tools.abort import AbortSignal
 from handrail.transcripts.store import OpenTranscript

@@ -14,7 +14,7 @@ from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run_config import ChooseAnswer, RequestOptions
 from handrail.providers.choose import ModelOptions
 from handrail.records import record
-from handrail.session.models import Streaming
+from handrail.session.models.choose import Streaming
 from handrail.session.transcript import TranscriptOptions
 from handrail.tools.context import AgentIdentity
 from handrail.tools.pool import AnyTool, Deferral
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from handrail.dispatch.schedule import Scheduling
     from handrail.hooks.runner import Hooks
     from handrail.hooks.specs import HookCallback
-    from handrail.session.mcp_servers import Carry
+    from handrail.mcp.open_peer import Carry
 
 NOT_KEPT = TranscriptOptions(keep=False)
 

@@ -9,7 +9,7 @@ from handrail.conversation.blocks import Json
 from handrail.loop.progress import DATA_TOOL
 from handrail.loop.structured import JsonAnswer
 from handrail.providers.client import Provider
-from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.models.choose import ChosenModel, SessionModel
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output

@@ -10,9 +10,9 @@ from handrail.errors import HandrailError
 from handrail.extensions.places import ConfigFolder
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.providers.model_aliases import is_relative
-from handrail.session.agent_definitions import session_agents
-from handrail.session.agent_equipment import AgentEquipment, EquipmentDoors, add_hooks, notes_of
-from handrail.session.session_settings import SessionSettings
+from handrail.session.agents.definitions import session_agents
+from handrail.session.agents.equipment import AgentEquipment, EquipmentDoors, add_hooks, notes_of
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.tools import builtin_names
 from handrail.tools.context import AgentIdentity

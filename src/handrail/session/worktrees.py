@@ -26,8 +26,8 @@ from handrail.errors import ToolError
 from handrail.files.memory import FileMemory
 from handrail.files.private_folder import make_private_folder
 from handrail.hooks.runner import Hooks
-from handrail.session.context import SessionContext
-from handrail.session.session_settings import SessionSettings
+from handrail.session.context.session_context import SessionContext
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.context import RunContext
 from handrail.tools.worktrees import WorktreeMove
 

@@ -8,8 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from handrail.session.live_questions import FOLDER, MAX_LINE
-from handrail.session.live_socket import connect_socket
+from handrail.session.live.questions import FOLDER, MAX_LINE
+from handrail.session.live.socket import connect_socket
 
 LOOK_SECONDS = 0.05
 ANSWER_SECONDS = 10.0

@@ -17,7 +17,7 @@ from handrail.conversation.redact import is_secret_name
 from handrail.errors import HandrailError, McpError
 from handrail.mcp.config import VARIABLE, resolve_server
 from handrail.mcp.imitation import server_problem
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -20,7 +20,7 @@ from handrail.mcp.tools import McpTool, progress_of, tool_name
 from handrail.permissions.decide import case_of
 from handrail.permissions.matching import matching_rules
 from handrail.permissions.rules import Behaviour
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.context import RunContext
 from handrail.tools.output import Output
 from handrail.tools.request import CallRequest

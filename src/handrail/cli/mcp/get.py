@@ -10,8 +10,8 @@ from handrail.cli.terminal import ReportScreen
 from handrail.config.shown_values import leaves, show_value
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError, McpError
-from handrail.session.mcp_pins import PinFile
-from handrail.session.server_setup import entry_notes, lock_file
+from handrail.session.servers.pins import PinFile
+from handrail.session.servers.setup import entry_notes, lock_file
 from handrail.tools.wording import did_you_mean
 
 

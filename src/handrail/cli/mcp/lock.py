@@ -13,9 +13,9 @@ from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError, McpError
 from handrail.mcp.imitation import tool_problem
 from handrail.mcp.lock import PinnedTool, compare, diff_lines, pin
-from handrail.session.mcp_pins import LOCK, PinFile
-from handrail.session.server_setup import lock_file
-from handrail.session.session_settings import SessionSettings
+from handrail.session.servers.pins import LOCK, PinFile
+from handrail.session.servers.setup import lock_file
+from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.tools import builtin_names
 
 

@@ -7,8 +7,8 @@ from handrail.cli.permission_flags import warn
 from handrail.config.mcp_write import remove_entry
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError, McpError
-from handrail.session.mcp_pins import PinFile
-from handrail.session.server_setup import lock_file
+from handrail.session.servers.pins import PinFile
+from handrail.session.servers.setup import lock_file
 
 
 def run(chosen: argparse.Namespace) -> int:

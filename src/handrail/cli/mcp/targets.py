@@ -18,9 +18,9 @@ from handrail.mcp.offers import RemoteTool
 from handrail.mcp.open_peer import ServerParts, open_once
 from handrail.mcp.server import Server
 from handrail.records import record
-from handrail.session.mcp_pins import ToolPins
-from handrail.session.server_setup import authorizers, entry_notes, lock_file
-from handrail.session.session_settings import SessionSettings, open_settings
+from handrail.session.servers.pins import ToolPins
+from handrail.session.servers.setup import authorizers, entry_notes, lock_file
+from handrail.session.settings.session_settings import SessionSettings, open_settings
 from handrail.session.state_folder import state_folder
 from handrail.session.tools import builtin_names
 from handrail.tools.wording import did_you_mean

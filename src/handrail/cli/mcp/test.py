@@ -11,7 +11,7 @@ from handrail.cli.permission_flags import warn
 from handrail.cli.terminal import ReportScreen, count_of
 from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError
-from handrail.session.session_settings import SessionSettings
+from handrail.session.settings.session_settings import SessionSettings
 
 
 def run(chosen: argparse.Namespace) -> int:

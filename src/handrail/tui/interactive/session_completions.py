@@ -8,12 +8,13 @@ from handrail.errors import HandrailError
 from handrail.lazy import lazy
 
 if TYPE_CHECKING:
-    from handrail.session import server_mentions, server_prompts
+    from handrail.session.servers import mentions as server_mentions
+    from handrail.session.servers import prompts as server_prompts
     from handrail.session.session import Session
     from handrail.tui.interactive.chat import Chat
 else:  # the first frame does not need them
-    server_mentions = lazy("handrail.session.server_mentions")
-    server_prompts = lazy("handrail.session.server_prompts")
+    server_mentions = lazy("handrail.session.servers.mentions")
+    server_prompts = lazy("handrail.session.servers.prompts")
 
 
 class SessionCompletions:

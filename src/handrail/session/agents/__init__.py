@@ -1,0 +1,1 @@
+"""What a session does with sub-agents: finds their definitions, opens, runs and records them."""

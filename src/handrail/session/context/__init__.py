@@ -1,0 +1,1 @@
+"""What requests say of the folder: memory files, git, the machine."""

@@ -1,0 +1,122 @@
+"""What the model is told of its surroundings: facts about the folder, memory files, and the types of sub-agents."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.conversation.blocks import Text
+from handrail.conversation.context import AGENT_TYPES
+from handrail.conversation.messages import Attachment
+from handrail.loop.memory import Memory, MemoryFile
+from handrail.loop.prompt import AGENTS, context_attachment, git_attachment, memory_attachment
+from handrail.session.context.environment import GitProbe, gather
+from handrail.session.context.memory_files import Switches, places, read_memory, read_memory_near
+from handrail.tools.context import RunContext
+from handrail.tools.outcome import Outcome
+
+if TYPE_CHECKING:
+    from handrail.hooks.runner import Hooks
+
+MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "local": "Local"}
+
+
+class SessionContext:
+    """Gathers what stands before the first prompt, and memory files near what was read.
+
+    Those of these `sources` count, without the files whose paths the globs `excludes` match."""
+
+    def __init__(
+        self,
+        cwd: Path,
+        env: Mapping[str, str],
+        sources: Iterable[str],
+        hooks: "Hooks",
+        *,
+        excludes: Iterable[str] = (),
+        asks_git: bool = True,
+    ) -> None:
+        self._cwd = cwd
+        self._hooks = hooks
+        self._probe = GitProbe(cwd, env, asks=asks_git)
+        found = places(cwd, env)
+        self._places = found if "user" in sources else replace(found, user=())
+        self._switches = Switches(excludes=tuple(excludes), project="project" in sources, local="local" in sources)
+        self._memory = Memory()
+        self._env, self._has_user = env, "user" in sources
+        self._new: tuple[MemoryFile, ...] = ()
+        self._types = ""
+        """The types of sub-agents, as the conversation was told of them."""
+
+    def move(self, cwd: Path) -> None:
+        """The work goes on in another folder: its memory files hold; those that say something new are told."""
+        self._cwd = cwd
+        found = places(cwd, self._env)
+        self._places = found if self._has_user else replace(found, user=())
+        if not self._memory.files and not self._memory.seen:  # the conversation has not begun
+            self._probe.close()
+            self._probe = GitProbe(cwd, self._env, asks=False)
+            return
+        known = {file.text for file in self._memory.files}
+        self._memory = read_memory(self._places, self._switches)
+        self._new = tuple(file for file in self._memory.files if file.text not in known)
+
+    def first_attachments(self, run: RunContext) -> Iterable[Attachment]:
+        """The facts and memory files that a conversation begins with."""
+        self._memory = read_memory(self._places, self._switches)
+        self._announce(self._memory.files, "session_start", run)
+        facts = gather(self._cwd, self._probe, model=run.options.model, tools=run.options.tools())
+        yield context_attachment(facts, self._memory.files)
+        self._types = _type_list(run)
+        if self._types:
+            yield Attachment(AGENTS, (Text(self._types),))
+
+    def attachments(self, outcomes: Sequence[Outcome], run: RunContext) -> Iterable[Attachment]:
+        """Memory near the files that were just read, what git has answered since, and other types of sub-agents."""
+        shown = len(self._memory.files)
+        for outcome in outcomes:
+            for path in () if outcome.result.is_error else outcome.access.files:
+                self._memory = read_memory_near(self._cwd / path, self._places, self._memory, self._switches)
+        found, self._new = (*self._new, *self._memory.files[shown:]), ()
+        self._announce(found, "nested_traversal", run)
+        if near := memory_attachment(found):
+            yield near
+        if (git := self._probe.late_facts()) is not None:
+            yield git_attachment(git)
+        if not outcomes and run.history:
+            yield from self._changed_types(run)
+
+    def _changed_types(self, run: RunContext) -> Iterable[Attachment]:
+        before, now = self._types or _last_types(run.history), _type_list(run)
+        self._types = now
+        if before and now != before:
+            yield Attachment(AGENTS, (Text(now or f"{AGENT_TYPES}are not there any more."),))
+
+    def memory_files(self) -> list[dict[str, Any]]:
+        """The memory files that the model was told."""
+        return [
+            {"path": str(file.path), "type": MEMORY_TYPES[file.scope], "tokens": len(file.text) // 4}
+            for file in self._memory.files
+        ]
+
+    def _announce(self, files: Iterable[MemoryFile], reason: str, run: RunContext) -> None:
+        if self._hooks.wants("InstructionsLoaded"):
+            for file in files:
+                about = {"file_path": str(file.path), "memory_type": MEMORY_TYPES[file.scope], "load_reason": reason}
+                self._hooks.announce("InstructionsLoaded", about, run)
+
+    def close(self) -> None:
+        """End git, if it still runs."""
+        self._probe.close()
+
+
+def _type_list(run: RunContext) -> str:
+    lines = [f"- {each.name}: {each.description}" for each in run.options.agents()]
+    return "\n".join((f"{AGENT_TYPES}(subagent_type of Agent):", *lines)) if lines else ""
+
+
+def _last_types(history: Sequence[Any]) -> str:
+    """What a conversation that is taken up again was told last."""
+    notes = [each for each in history if isinstance(each, Attachment) and each.kind == AGENTS]
+    block = notes[-1].content[0] if notes else None
+    return block.text if isinstance(block, Text) else ""

@@ -1,0 +1,1 @@
+"""Questions of a session for pages that show them: the socket and what is asked."""

@@ -1,0 +1,1 @@
+"""MCP servers of a session: which there are, their connections, pins and questions."""

@@ -1,0 +1,1 @@
+"""The settings of a session: read, checked, turned into a policy, and followed while they change."""

@@ -1,0 +1,55 @@
+"""The policy that settings make, with all it needs of the permission language. Loaded with the first decision."""
+
+import os
+from collections.abc import Callable, Iterable
+
+from handrail.config.flags import SettingsFlags
+from handrail.config.places import SettingsPlaces
+from handrail.dispatch.approval.live import LivePolicy
+from handrail.files.search_path import program_folders
+from handrail.permissions.hidden_files import hidden_file_check
+from handrail.permissions.policy import ModeAvailability, Policy
+from handrail.session.settings.caller_names import NO_NAMES, CallerNames
+from handrail.session.settings.load import LoadedSettings
+from handrail.session.settings.rule_writer import GoverningSettings, RuleWriter
+from handrail.session.settings.rules import rules_and_problems
+
+
+def live_policy(base: Callable[[], Policy], settings: GoverningSettings, *, writes: bool) -> LivePolicy:
+    """The policy in force. Without `writes`, what a person agrees to holds for the session and is written nowhere."""
+    return LivePolicy(base, RuleWriter(settings) if writes else None)
+
+
+def build_policy(
+    loaded: LoadedSettings,
+    given: SettingsFlags,
+    places: SettingsPlaces,
+    scripts: Iterable[str],
+    names: CallerNames = NO_NAMES,
+) -> Policy:
+    """The rules of all sources, the mode and the folders in one snapshot; programs and `scripts` are protected."""
+    modes = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
+    empty = Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
+    programs = program_folders(loaded.env.get("PATH", ""), loaded.folders)
+    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts, *programs)
+    rules = rules_and_problems(loaded, given, places, names)
+    files = [file.shown for file in loaded.settings.settings_files]
+    named = empty.with_tool_names(names.tools).with_files(files)
+    return named.with_directories(loaded.folders).with_own(own).with_rules(rules)
+
+
+def hidden_files(in_force: Callable[[], LivePolicy]) -> Callable[[str], bool]:
+    """
+    Whether a search leaves out the file at a real path, by the policy that its call was judged by.
+
+    A search asks for each of its files, so this does not look at the settings files again.
+    """
+    known: list[tuple[Policy, Callable[[str], bool]]] = []
+
+    def is_hidden(path: str) -> bool:
+        now = in_force().last
+        if not known or known[0][0] is not now:
+            known[:] = [(now, hidden_file_check(now))]
+        return known[0][1](path)
+
+    return is_hidden
