@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import queue
 import threading
 
 import pytest
@@ -130,8 +131,10 @@ async def test_a_thread_sees_the_context_variables_of_its_caller() -> None:
 
 def test_a_thread_that_outlives_the_loop_ends_in_silence() -> None:
     go_on, ended = threading.Event(), threading.Event()
+    begun: queue.SimpleQueue[threading.Thread] = queue.SimpleQueue()
 
     def late() -> str:
+        begun.put(threading.current_thread())
         assert go_on.wait(10)
         ended.set()
         return "nobody listens"
@@ -143,7 +146,7 @@ def test_a_thread_that_outlives_the_loop_ends_in_silence() -> None:
         await asyncio.wait([waiting])
 
     asyncio.run(give_up())
-    [thread] = [thread for thread in threading.enumerate() if thread.name == "handrail-tool"]
+    thread = begun.get(timeout=10)
     go_on.set()
     thread.join(10)
     assert ended.is_set()
@@ -151,9 +154,11 @@ def test_a_thread_that_outlives_the_loop_ends_in_silence() -> None:
 
 async def test_a_result_that_comes_after_the_wait_was_given_up_is_dropped() -> None:
     go_on, done = threading.Event(), asyncio.Event()
+    begun: queue.SimpleQueue[threading.Thread] = queue.SimpleQueue()
     loop = asyncio.get_running_loop()
 
     def late() -> str:
+        begun.put(threading.current_thread())
         assert go_on.wait(10)
         return "nobody waits"
 
@@ -161,7 +166,7 @@ async def test_a_result_that_comes_after_the_wait_was_given_up_is_dropped() -> N
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
-    thread = next(thread for thread in threading.enumerate() if thread.name == "handrail-tool")
+    thread = await asyncio.to_thread(begun.get, timeout=10)
     go_on.set()
     await asyncio.to_thread(thread.join, 10)
     from_thread(loop, done.set)  # comes after what the thread left
