@@ -81,7 +81,7 @@ RUNS = [
     "install -s --strip-program=rm a b", "install -s --strip-program $x a b", "gcc -wrapper rm,x -c x.c",
     "git daemon --access-hook='rm x'", "git instaweb --httpd='rm x'",
     'awk \'BEGIN{getline x < "a.txt"; system("r" x)}\'', 'awk \'@include "x"; {print}\' f',
-    "npm --script-shell=rm run x", "npm_config_script_shell=rm npm run x", "wget --use-askpass=/bin/rm h",
+    "npm --script-shell=rm run x", "npm --script-shell=rm run x > out", "npm_config_script_shell=rm npm run x", "wget --use-askpass=/bin/rm h",
     "FCEDIT=rm fc",
     "strace -o '|rm x' ls", "cpio --rsh-command=rm -o", "TAR_OPTIONS='--checkpoint-action=exec=rm' tar cf x y",
     "exec -a ls $(echo rm) x", "nice -n $N make", "x='a[$(rm x)]'; f() { echo $((x)); }; f",

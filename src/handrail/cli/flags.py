@@ -243,7 +243,7 @@ def _agents(text: str) -> dict[str, Any]:
 def _plugin_folder(text: str) -> Path:
     folder = Path(text).expanduser().absolute()
     if isinstance(problem := plugins.read_plugin(folder), str):
-        raise argparse.ArgumentTypeError(f"{problem}. Give the folder of a plugin")
+        raise argparse.ArgumentTypeError(f"{problem.removesuffix('.')}. Give the folder of a plugin")
     return folder
 
 

@@ -14,7 +14,7 @@ from handrail.permissions.command_parts import parts_of
 from handrail.permissions.wildcards import WORD_END
 from handrail.shell import tables
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, CommandVerdict, Segment, Word
+from handrail.shell.model import Analysis, Segment, Word
 from handrail.shell.text_programs import fed_text
 from handrail.shell.unknown_names import runs_unknown_name
 from handrail.shell.wrapped_commands import EVALUATED, written_text
@@ -64,13 +64,19 @@ def commands_in_texts(analysis: Analysis) -> InTexts:
 
 def named_commands(segment: Segment) -> Iterator[str]:
     """The commands that options and variables may name: `npm --script-shell=rm`, `FCEDIT=rm fc`."""
-    if segment.verdict is CommandVerdict.READ_ONLY or not segment.argv:
+    if not segment.argv or _only_output_changes(segment):
         return
     words = [str(word) for word in segment.argv[1:]]
     given = [word for word in words if word.startswith(("|", "!")) or (word.startswith("-") and "=" in word)]
     for text in (*given, *(str(word) for _, word in segment.env)):
         name, *rest = text.rpartition("=")[2].lstrip("|! ").split() or [""]
         yield WORD_END.join((name.rpartition("/")[2], *rest))
+
+
+def _only_output_changes(segment: Segment) -> bool:
+    """Whether all that it does besides reading is to write its output somewhere: `git log --grep='rm x' > f`."""
+    targets = [redirection.target for redirection in segment.redirections]
+    return all(any(each.start <= reason.start < each.end for each in targets) for reason in segment.reasons)
 
 
 def evaluated_words(analysis: Analysis) -> Iterator[Word]:

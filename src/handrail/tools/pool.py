@@ -83,6 +83,7 @@ class Pool(Sequence[AnyTool]):
 
     __slots__ = (
         "_by_name",
+        "_left_out",
         "_own",
         "activated",
         "active",
@@ -90,7 +91,6 @@ class Pool(Sequence[AnyTool]):
         "disabled",
         "held",
         "late",
-        "left_out",
         "listed",
         "own_count",
     )
@@ -119,8 +119,7 @@ class Pool(Sequence[AnyTool]):
         """Names of tools that were added during the conversation: they go to the end, so that nothing moves."""
         self.disabled = disabled
         """Tools that could not be used when the pool was made."""
-        self.left_out = left_out
-        """Those of them that are there, but are not offered in this mode: a call of one is judged, and refused."""
+        self._left_out = {name: tool for tool in left_out for name in (tool.name, *tool.aliases)}
         apart = held | late if late else held
         ahead = [tool for tool in own if tool.name not in apart]
         self.own_count = len(ahead)
@@ -150,11 +149,8 @@ class Pool(Sequence[AnyTool]):
 
         So are those that requests leave out in this mode: a call of one is refused with the reason.
         """
-        found = self._by_name.get(name) or self._left_out(name)
+        found = self._by_name.get(name) or self._left_out.get(name)
         return found.load() if isinstance(found, ToolStub) else found
-
-    def _left_out(self, name: str) -> ListedTool | None:
-        return next((tool for tool in self.left_out if name == tool.name or name in tool.aliases), None)
 
     def find_listed(self, name: str) -> ListedTool | None:
         """The same, without loading the tool."""

@@ -173,9 +173,12 @@ async def test_a_sub_agent_works_and_its_lines_name_the_call_it_works_for(tmp_pa
     assert told == [
         "PreToolUse None", "SubagentStart reviewer", "PreToolUse reviewer", "SubagentStop reviewer",
     ]  # fmt: skip
-    assert end(messages).usage == {
-        "input_tokens": 40, "output_tokens": 20, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0,
-    }  # fmt: skip
+    usage, of_models = end(messages).usage, end(messages).model_usage
+    assert usage == {
+        "input_tokens": 20, "output_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0,
+    }  # fmt: skip  # of the main agent alone
+    assert of_models is not None
+    assert sum(used["inputTokens"] for used in of_models.values()) == 40
     assert "reviewer" in system(messages, "init")[0]["agents"]
     [kept] = written
     assert "It is fine." in kept

@@ -350,12 +350,13 @@ async def test_what_the_sdk_asks_that_is_not_known_is_an_error_and_not_silence(t
 
 
 async def test_an_unknown_option_of_a_newer_sdk_is_warned_about(tmp_path: Path) -> None:
+    (tmp_path / "plugin").mkdir()
     async with world(tmp_path, say("Fine.")) as w:
         messages = await w.ask(
             "hi",
             extra_args={"from-the-future": "x"},
             tools=["Read", "CrystalBall"],
-            plugins=[{"type": "local", "path": str(tmp_path)}],
+            plugins=[{"type": "local", "path": str(tmp_path / "plugin")}],
             task_budget={"total": 1000},
             thinking={"type": "adaptive", "display": "omitted"},
         )
