@@ -3,6 +3,7 @@
 import hashlib
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,21 @@ async def test_agents_in_worktrees_change_the_same_file_side_by_side(tmp_path: P
     assert sorted((path / "a.txt").read_text() for path in kept) == [f"by {n}\n" for n in range(4)]
     assert model.texts("go").count("What it changed is in the worktree") == 4
     assert git(folder, "status", "--porcelain") == ""
+
+
+def test_agents_that_begin_and_end_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    folder = new_repository(tmp_path / "work")
+    before = snapshot(folder)
+
+    def begin_and_end(number: int) -> None:
+        for turn in range(3):
+            made = add_worktree(folder, folder, f"agent-{number}-{turn}", tmp_path / "state", ENV)
+            assert end_worktree(made, ENV) == ""
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(begin_and_end, number) for number in range(4)]:
+            done.result(60)
+    assert snapshot(folder) == before
 
 
 @pytest.mark.anyio

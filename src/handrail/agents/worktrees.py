@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from handrail.files.search_path import find_program, path_outside
 from handrail.records import record
 
 FOLDER = Path(".handrail", "worktrees")
+HOME = threading.Lock()
+"""Held by those who make or remove the folder for worktrees: agents begin and end at the same time."""
 SAFE = (
     "--no-optional-locks",
     "--no-pager",
@@ -99,10 +102,13 @@ def add_worktree(
     git.check_programs(top)
     real = Path(os.path.realpath(project))
     home = real if real.is_relative_to(top) else top
-    path = _make_home(home) / name.replace("/", "-")
+    with HOME:
+        path = _make_home(home) / name.replace("/", "-")
     patch = _save_patch(git, top, base, state / "worktrees" / f"{path.name}.patch", is_hidden)
     branch = f"worktree-{name}"
-    git.text(top, "worktree", "add", "--quiet", "-b", branch, str(path), base, problem="git made no worktree")
+    with HOME:
+        _make_home(home)  # the last worktree may have been removed since
+        git.text(top, "worktree", "add", "--quiet", "-b", branch, str(path), base, problem="git made no worktree")
     below = Path(os.path.realpath(cwd)).relative_to(top)
     inside = path / below if (path / below).is_dir() else path
     return Worktree(str(top), str(path), branch, base, str(inside), str(patch) if patch else "")
@@ -248,11 +254,12 @@ def _make_home(project: Path) -> Path:
             raise cannot_isolate(f"{folder} is not a folder")
         folder.mkdir(exist_ok=True)
     ignore = project / FOLDER / ".gitignore"
-    if not os.path.lexists(ignore):
+    try:
         with ignore.open("x", encoding="utf-8") as file:  # never through a link
             file.write("*\n")
-    elif ignore.is_symlink():
-        raise cannot_isolate(f"{ignore} is a link")
+    except FileExistsError:
+        if ignore.is_symlink():
+            raise cannot_isolate(f"{ignore} is a link") from None
     return project / FOLDER
 
 
@@ -262,12 +269,13 @@ def _entries(folder: Path) -> list[Path]:
 
 def _tidy(home: Path) -> None:
     """Remove the folder for worktrees after the last of them."""
-    if [each.name for each in _entries(home)] != [".gitignore"]:
-        return
-    (home / ".gitignore").unlink()
-    home.rmdir()
-    if not _entries(home.parent):
-        home.parent.rmdir()
+    with HOME:
+        if [each.name for each in _entries(home)] != [".gitignore"]:
+            return
+        (home / ".gitignore").unlink()
+        home.rmdir()
+        if not _entries(home.parent):
+            home.parent.rmdir()
 
 
 def _save_patch(git: Git, top: Path, base: str, file: Path, is_hidden: Callable[[str], bool]) -> Path | None:
