@@ -230,6 +230,7 @@ def unread(sender: socket.socket) -> int:
 async def test_the_supervisor_goes_on_when_it_sees_a_dead_reaper_and_is_asked_to_sweep_after_it_at_once(
     tmp_path: Path,
 ) -> None:
+    SUPERVISOR.close()  # the next one has no reapers of calls before
     pipe = os.pipe()
     command = await start(ProcessSpec(["sh", "-c", stay(tmp_path)], str(tmp_path), ENV, hello=0), *pipe, pipe[1])
     reaper = int(stat(command.pid)[1])
