@@ -78,7 +78,7 @@ def test_explain_names_the_rule_its_file_and_line_and_what_each_layer_says(
         ("npm run test", False, True),
         ("rm x", False, True),
     ]
-    assert told["segments"][0]["why"] == "test: npm run takes no such operand"
+    assert told["segments"][0]["why"] == "runs a script of the project"
     assert (told["changes"][0]["change"], told["changes"][0]["decision"]) == (
         "without the deny rule Bash(rm *) (settings of this run settings.json:12)",
         "ask",
@@ -112,6 +112,27 @@ def test_every_change_that_explain_names_was_tried(project: Path, capsys: pytest
         "in mode bypassPermissions": "allow",
     }
     assert explained(capsys, "Bash(npm publish)", "--mode", "dontAsk")["decision"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        pytest.param("git -C . push", "sends commits to another repository", id="a sub-command after an option"),
+        pytest.param("git frobnicate", "may change the repository", id="a sub-command that is not known"),
+        pytest.param("curl -s https://a.test", "reaches the network", id="options that are not listed add nothing"),
+        pytest.param("npx tsc", "fetches a package and runs it", id="a program that starts others"),
+        pytest.param("find . -exec make {} +", "runs what the build files of the project say", id="inside another"),
+        pytest.param("./nosuch x", "./nosuch: a program named by its path is not trusted", id="a name proves nothing"),
+        pytest.param("nosuch -x", "nosuch: what it does is not known", id="a program that is not known"),
+        pytest.param("sort --frob a", "--frob: option '--frob' of sort is not listed", id="an option alone"),
+    ],
+)
+def test_a_question_says_what_a_command_is_for(
+    command: str, why: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = explained(capsys, "Bash", json.dumps({"command": command}))["reason"]
+
+    assert reason.endswith(f" not read-only: {why}")
 
 
 def test_explain_in_words(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def test_the_explanation_names_commands_files_and_reasons(capsys: pytest.Capture
         "    writes out",
         "    out: written by redirection (bytes 31-34, command, entry 'sh')",
         "- nosuch x, inside sh: not read-only",
-        "    nosuch: what 'nosuch' does is not known (bytes 0-6, command)",
+        "    nosuch: what it does is not known (bytes 0-6, command)",
     ]
 
 

@@ -7,15 +7,20 @@ wrappers and inner shells, and match what a line that could not be parsed may ru
 
 import re
 import shlex
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.lazy import lazy_pattern
+from handrail.lazy import lazy, lazy_pattern
 from handrail.permissions.shell import EXACT_ONLY, QUOTED, TRANSPARENT
 from handrail.permissions.wildcards import WORD_END
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, CommandVerdict, Does, Piece, PieceKind, Segment, Word
+from handrail.shell.model import Analysis, CommandVerdict, Does, Effect, Piece, PieceKind, Segment, Word
 from handrail.shell.text_programs import POWERSHELLS, SHELLS, STDIN, program_text
+
+if TYPE_CHECKING:
+    from handrail.shell import purposes
+else:
+    purposes = lazy("handrail.shell.purposes")
 
 UNKNOWN = "\ue000"  # stands for text that is not known
 LATER = frozenset(("at", "batch", "newgrp", "crontab", "ed"))  # run what they read
@@ -98,7 +103,7 @@ def part(segment: Segment, until: int) -> CommandPart:
         openings=tuple(dict.fromkeys(openings(segment))),
         shown=" ".join(words) or segment.node,
         read_only=read_only,
-        why="; ".join(dict.fromkeys(reason.text for reason in segment.reasons)),
+        why="; ".join(dict.fromkeys(reasons(segment))),
         plain=known
         and all(map(known_word, segment.argv))
         and "subshell" not in segment.path
@@ -113,6 +118,29 @@ def part(segment: Segment, until: int) -> CommandPart:
         powershell=name.lower() in POWERSHELLS,
         until=until,
     )
+
+
+def reasons(segment: Segment) -> list[str]:
+    """Why it is not read-only; what a well-known program is for, rather than that no table lists it."""
+    texts = [reason.text for reason in segment.reasons]
+    changing = [effect for effect in segment.effects if effect.verdict is not CommandVerdict.READ_ONLY]
+    vague = [effect for effect in changing if says_little(effect)]
+    if all(effect.word is not None and str(effect.word).startswith("-") for effect in vague):
+        return texts  # nothing but options that are not listed
+    known = purposes.purpose([word.literal for word in segment.argv])
+    others = [text for effect, text in zip(changing, texts, strict=True) if not says_little(effect)]
+    return [known, *others] if known else texts
+
+
+def why_not_read_only(parts: Sequence[CommandPart], at: int) -> str:
+    """Why a part is not read-only: what it does itself, else what the commands do that it starts."""
+    children = [each.why for each in parts[at + 1 : parts[at].until] if each.why]
+    return parts[at].why or "; ".join(children) or "see its files"
+
+
+def says_little(effect: Effect) -> bool:
+    """Whether its text only says that the program is not known to read."""
+    return effect.does is Does.UNLISTED or (effect.does is Does.STARTS and effect.word is None)
 
 
 def render(word: Word) -> str:

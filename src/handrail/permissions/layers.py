@@ -16,6 +16,7 @@ from handrail.http.addresses import AddressClass
 from handrail.permissions.agent_limits import exceeded_limit
 from handrail.permissions.case import ELSEWHERE, Case
 from handrail.permissions.classifier import classify
+from handrail.permissions.command_parts import why_not_read_only
 from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect, guards_files, is_note
 from handrail.permissions.matching import (
     Coverage,
@@ -160,7 +161,8 @@ def still_open(case: Case, found: Coverage) -> Opinion:
         if part.conditional and part.read_only:
             reason = f"{part.shown!r} is not covered by a rule and only reads where {CLEAN}"
         else:
-            reason = f"{part.shown!r} is not covered by a rule and not read-only: {part.why or 'see its files'}"
+            why = why_not_read_only(case.parts, found.open[0])
+            reason = f"{part.shown!r} is not covered by a rule and not read-only: {why}"
     return Opinion(Strength.PERSON, Verdict.ASK, "person", reason)
 
 

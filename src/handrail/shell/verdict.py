@@ -48,7 +48,7 @@ def judge_command(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judg
         known = () if entry is None else EntryReader(entry, name, names).run(words[1:]).effects
         return Judgement("", (distrust, *known))
     if entry is None:
-        return Judgement("", (Effect(Does.UNLISTED, words[0], f"what {name!r} does is not known"),))
+        return Judgement("", (Effect(Does.UNLISTED, words[0], "what it does is not known"),))
     return EntryReader(entry, name, names).run(words[1:])
 
 
