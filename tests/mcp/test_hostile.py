@@ -1,6 +1,7 @@
 """Servers that mean harm: what they list, say and send is bounded, checked and shown harmless."""
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,16 @@ import pytest
 
 from handrail.conversation.blocks import Text
 from handrail.errors import McpError
-from handrail.mcp.connection import ServerConnection
+from handrail.mcp import messages
+from handrail.mcp.connection import ConnectionEvents, ServerConnection
 from handrail.mcp.handshake import greet
 from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.messages import CONTROLS, Message
 from handrail.mcp.open_peer import ServerParts, open_once
+from handrail.mcp.pace import BURST, Pace
 from handrail.mcp.peer import ExchangeWire, Peer
 from handrail.mcp.server import Server, TimeLimits
+from handrail.mcp.server_changes import LONGEST_QUIET, ServerChanges
 from handrail.mcp.tools import tools_of
 from handrail.tools.tool import PLAIN_VIEW
 from tests.mcp.program import GREETING, OK, program, tool
@@ -109,6 +113,15 @@ async def test_control_characters_reach_neither_the_model_nor_the_terminal() -> 
         ),
         pytest.param('sys.stdout.write("no json\\n[[[[\\n{}\\nnull\\n"); sys.stdout.flush()', id="invalid JSON-RPC"),
         pytest.param('say({"id": True, "result": 1}); say({"id": {}, "result": 1})', id="ids that are none"),
+        pytest.param('say({"id": "9" * 5000, "result": {}})', id="an id without end"),
+        pytest.param(
+            'sys.stdout.write(\'{"method":"notifications/x","params":\' + \'{"a":\' * 150 + "1" + "}" * 151 + "\\n")',
+            id="a notice that is nested without end",
+        ),
+        pytest.param(
+            'sys.stdout.write(\'{"id":"q","method":"a/b","params":\' + \'{"a":\' * 150 + "1" + "}" * 151 + "\\n")',
+            id="a question that is nested without end",
+        ),
     ],
 )
 async def test_what_a_server_sends_unasked_disturbs_no_call(before: str) -> None:
@@ -168,3 +181,87 @@ async def test_a_giant_result_ends_the_connection_with_a_clear_error() -> None:
         async with open_once(program(giant)) as server:
             with pytest.raises(McpError, match="a line of more than 33,554,432 bytes"):
                 await server.call("t", {}, "1", lambda _news: None)
+
+
+async def test_a_program_that_closes_its_output_and_lives_on_is_lost_and_ended(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    closing = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); os.close(1); time.sleep(3600)"
+    lost = asyncio.Event()
+    events = ConnectionEvents(lambda: lost.set() if connection.status == "failed" else None)
+    connection = ServerConnection("s", lambda: program(closing), events=events)
+    with anyio.fail_after(60):
+        connection.start()
+        await connection.wait_until_settled()
+        with pytest.raises(McpError, match="it closed its standard output, though it still runs"):
+            await connection.call("t", {}, "1", lambda _news: None)
+        await lost.wait()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
+        await connection.aclose()
+
+
+async def test_numbers_that_json_lacks_are_nothing_and_of_two_equal_keys_the_last_counts() -> None:
+    answer = (
+        '{"id":99,"id":%d,"result":{},"result":{"content":[],"structuredContent":{"a":NaN,"b":[-Infinity,1e999,1.5]}}}'
+    )
+    with anyio.fail_after(60):
+        async with open_once(program(f"print({answer!r} % message['id'], flush=True)")) as server:
+            output = await server.call("t", {}, "1", lambda _news: None)
+    assert output.blocks == (Text('{"a":null,"b":[null,null,1.5]}'),)
+    assert output.data == {"content": [], "structuredContent": {"a": None, "b": [None, None, 1.5]}}
+
+
+async def test_a_message_of_more_values_than_fit_into_memory_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "MAX_VALUES", 10_000)
+    values = 'say({"id": message["id"], "result": {"content": [], "structuredContent": {"a": [[]] * 10_000}}})'
+    text = 'say({"id": message["id"], "result": {"content": [{"type": "text", "text": ",[{\\"" * 10_000}]}})'
+    with anyio.fail_after(60):
+        async with open_once(program(text)) as server:  # the same signs as words are no values
+            output = await server.call("t", {}, "1", lambda _news: None)
+            assert len(str(output.blocks[0])) > 40_000
+        async with open_once(program(values)) as server:
+            with pytest.raises(McpError, match="a message of more than 10,000 values"):
+                await server.call("t", {}, "1", lambda _news: None)
+
+
+async def test_a_server_that_sends_without_end_has_to_wait_after_each_burst() -> None:
+    now, pauses = 0.0, []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    flooded = Pace(lambda: now, pause)
+    for _ in range(3 * BURST):
+        await flooded.keep()
+    assert len(pauses) == 3
+
+    calm = Pace(lambda: now, pause)
+    for _ in range(3 * BURST):
+        now += 0.01
+        await calm.keep()
+    assert len(pauses) == 3
+
+
+async def test_a_server_whose_lists_always_change_is_asked_for_them_less_and_less() -> None:
+    waited: list[float] = []
+    enough = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        waited.append(seconds)
+        await asyncio.sleep(0)
+
+    async def refresh(_stale: object) -> None:
+        if len(waited) == 12:
+            enough.set()
+        else:
+            changes.take("notifications/tools/list_changed", {})
+
+    changes = ServerChanges(lambda _uri: None, pause)
+    changes.take("notifications/tools/list_changed", {})
+    server = await listed(lambda _params: {"tools": []})
+    with anyio.fail_after(60):
+        following = asyncio.create_task(changes.follow(server, refresh))
+        await enough.wait()
+        following.cancel()
+    assert waited[:4] == [0.4, 0.8, 1.6, 3.2]
+    assert waited[-1] == LONGEST_QUIET

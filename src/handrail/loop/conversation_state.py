@@ -46,8 +46,14 @@ class Mailbox:
         if submit and self.on_submit:
             self.on_submit(AbortReason.SUBMIT)
 
-    def note(self, note: Attachment, *, wakes: bool = False) -> None:
-        """Queue a note that no person typed. With `wakes` a run goes on for it, `MAX_WAKE_UPS` times per prompt."""
+    def note(self, note: Attachment, *, wakes: bool = False, most: int = 0) -> None:
+        """
+        Queue a note that no person typed. With `wakes` a run goes on for it, `MAX_WAKE_UPS` times per prompt.
+
+        With `most`, it is left out if it waits already, or if so many of its kind do.
+        """
+        if most and (note in self._notes or sum(each.kind == note.kind for each in self._notes) >= most):
+            return
         self._notes.append(note)
         if wakes and self._wake_ups < MAX_WAKE_UPS:
             self._wake_ups += 1

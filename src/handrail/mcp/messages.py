@@ -1,5 +1,7 @@
-"""JSON-RPC messages: what an answer says, cleaned of what cannot be written or shown."""
+"""JSON-RPC messages: read within bounds, and cleaned of what cannot be written or shown."""
 
+import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -9,10 +11,29 @@ from handrail.errors import JsonRpcError, McpError
 Message: TypeAlias = dict[str, Any]
 
 MAX_DEPTH = 100
+MAX_VALUES = 2_000_000
+"""The most values of one message: each costs far more memory and time than its bytes."""
+STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 MAX_ERROR = 2_000
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, BUSY = -32601, -32602, -32603, -32000
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that move a terminal's cursor, change its colours, or turn the direction of text."""
+
+
+def read_message(data: bytes | str) -> object:
+    """The JSON value in what a server sent; ValueError if it is none, McpError if it has too many values."""
+    text = data if isinstance(data, str) else data.decode("utf-8-sig", "replace")
+    if _separators(text) > MAX_VALUES and _separators(STRING.sub("", text)) > MAX_VALUES:
+        raise McpError(f"it sent a message of more than {MAX_VALUES:,} values")
+    try:
+        value: object = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return value
+
+
+def _separators(text: str) -> int:
+    return sum(map(text.count, ",[{"))
 
 
 def request_message(number: int | str, method: str, params: Mapping[str, Any]) -> Message:
@@ -55,18 +76,17 @@ def result_of(answer: Mapping[str, Any], method: str) -> Mapping[str, Any]:
 
 
 def clean_value(value: Any, method: str, depth: int = 0) -> Any:
-    """The JSON value without lone surrogates; raises McpError if it is nested too deeply."""
+    """The JSON value without lone surrogates and numbers that JSON lacks; McpError if it is nested too deeply."""
     if depth > MAX_DEPTH:
         raise McpError(f"{method} got an answer that is nested more than {MAX_DEPTH} levels deep.")
-    match value:
-        case str():
-            return clean_text(value)
-        case dict():
-            return {clean_text(name): clean_value(each, method, depth + 1) for name, each in value.items()}
-        case list():
-            return [clean_value(each, method, depth + 1) for each in value]
-        case _:
-            return value
+    kind = type(value)
+    if kind is str:
+        return clean_text(value)
+    if kind is dict:
+        return {clean_text(name): clean_value(each, method, depth + 1) for name, each in value.items()}
+    if kind is list:
+        return [clean_value(each, method, depth + 1) for each in value]
+    return None if kind is float and not math.isfinite(value) else value
 
 
 def clean_text(text: str) -> str:

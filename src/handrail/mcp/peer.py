@@ -17,9 +17,11 @@ from handrail.mcp.dialect import UNDECIDED, Dialect
 from handrail.mcp.messages import (
     BUSY,
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     Message,
     answer_message,
+    clean_value,
     error_message,
     notification,
     request_message,
@@ -33,6 +35,7 @@ NOTIFY_TIME = 10.0
 MAX_QUESTIONS = 8
 """The most questions of a server that are being answered at a time."""
 NO_LIMIT = float("inf")
+MAX_DIGITS = 20
 NOT_CANCELLED = ("initialize", "server/discover")
 
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -92,6 +95,7 @@ class Peer:
         self._number = 0
         self._pending: dict[int, PendingRequest] = {}
         self._questions: dict[int | str, asyncio.Task[None]] = {}
+        self._has_complained = False
 
     def attach(self, wire: Wire) -> "Peer":
         """Use this wire."""
@@ -168,7 +172,7 @@ class Peer:
                 self._take_question(number, method, params if isinstance(params, Mapping) else {})
             case {"id": int(number)}:
                 self._take_answer(number, message)
-            case {"id": str(text)} if text.isdecimal():
+            case {"id": str(text)} if text.isdecimal() and len(text) < MAX_DIGITS:
                 self._take_answer(int(text), message)
             case {"method": str(method), **rest}:
                 params = rest.get("params")
@@ -178,7 +182,13 @@ class Peer:
                     if not isinstance(each, list):
                         self.receive(each)
             case _:
-                log.warning("the MCP server %r sent what is not a message: %.200r", self.name, message)
+                self.complain(message)
+
+    def complain(self, sent: object) -> None:
+        """Log what is not a message: once, because a server could fill a terminal with it."""
+        level = logging.DEBUG if self._has_complained else logging.WARNING
+        self._has_complained = True
+        log.log(level, "the MCP server %r sent what is not a message: %.200r", self.name, sent)
 
     def end(self, why: str) -> None:
         """The connection has ended: nothing more comes."""
@@ -213,7 +223,12 @@ class Peer:
         if pending is not None and not pending.answer.done():
             pending.answer.set_result(message)
 
-    def _take_notification(self, method: str, params: Mapping[str, Any]) -> None:
+    def _take_notification(self, method: str, sent: Mapping[str, Any]) -> None:
+        try:
+            params = clean_value(sent, method)
+        except McpError as error:
+            self.complain(str(error))
+            return
         match method, params:
             case "notifications/progress", {"progressToken": int(number)}:
                 pending = self._pending.get(number)
@@ -230,14 +245,18 @@ class Peer:
         if pending.idle_limit != NO_LIMIT and not pending.clock.expired():
             pending.clock.reschedule(min(pending.due, asyncio.get_running_loop().time() + pending.idle_limit))
 
-    def _take_question(self, number: int | str, method: str, params: Mapping[str, Any]) -> None:
+    def _take_question(self, number: int | str, method: str, sent: Mapping[str, Any]) -> None:
         if method == "ping":
             self._post(answer_message(number, {}))
             return
         if len(self._questions) >= MAX_QUESTIONS or number in self._questions:
             self._post(error_message(number, BUSY, "Too many requests are being answered already."))
             return
-        answer = self._events.answer(method, params)
+        try:
+            answer = self._events.answer(method, clean_value(sent, method))
+        except McpError as error:
+            self._post(error_message(number, INVALID_PARAMS, str(error)))
+            return
         if answer is None:
             self._post(error_message(number, METHOD_NOT_FOUND, f"This client does not offer {method[:100]!r}."))
             return

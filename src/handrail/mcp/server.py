@@ -24,6 +24,7 @@ from handrail.tools.output import Output
 MAX_PAGES = 100
 MAX_LISTED = 10_000
 MAX_LIST_CHARS = 32 * 1024 * 1024
+MAX_TTL_MS = 86_400_000
 MAX_ROUNDS = 10
 """How often one call may ask for input before it is given up."""
 FIRST_PAUSE, LAST_PAUSE = 0.05, 0.25
@@ -142,7 +143,8 @@ class Server:
             parsed = map(PARSERS[kind], listed if isinstance(listed, list) else ())
             found += [each for each in parsed if each is not None]
             lasts = page.get("ttlMs")
-            fresh_until = min(fresh_until, time.monotonic() + (lasts / 1000 if isinstance(lasts, int) else 0.0))
+            seconds = min(max(lasts, 0), MAX_TTL_MS) / 1000 if isinstance(lasts, int) else 0.0
+            fresh_until = min(fresh_until, time.monotonic() + seconds)
             cursor = page.get("nextCursor")
             if not cursor or len(found) > MAX_LISTED:
                 return Listing(tuple(found[:MAX_LISTED]), fresh_until)

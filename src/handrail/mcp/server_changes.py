@@ -10,8 +10,12 @@ from handrail.mcp.server import Listing, Server
 
 BACKOFF = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Seconds before each try to reach a lost server, or its stream of changes, again."""
-QUIET = 0.2
-"""Seconds between a server's word that a list has changed and the question for it: more such words may follow."""
+QUIET, LONGEST_QUIET = 0.2, 30.0
+"""
+Seconds between a server's word that a list has changed and the question for it: more such words may follow.
+
+If they follow at once every time, the seconds double.
+"""
 LIST_CHANGES = {f"notifications/{kind}/list_changed": kind for kind in ("tools", "prompts", "resources")}
 MAX_SUBSCRIBED = 100
 MAX_FAILURES = 10
@@ -77,9 +81,16 @@ class ServerChanges:
 
     async def _refresh_lists(self, refresh: Refresh) -> None:
         """List anew what the server says has changed, as often as it says so, but not more often than we like."""
+        quiet = QUIET
         while True:
-            await self._wake.wait()
-            await asyncio.sleep(QUIET)
+            try:
+                async with asyncio.timeout(quiet):
+                    await self._wake.wait()
+                quiet = min(2 * quiet, LONGEST_QUIET)
+            except TimeoutError:
+                quiet = QUIET
+                await self._wake.wait()
+            await self._pause(quiet)
             self._wake.clear()
             stale, self._stale = self._stale, set()
             await refresh({*stale, "templates"} if "resources" in stale else stale)

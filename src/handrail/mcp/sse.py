@@ -12,7 +12,8 @@ from handrail.http.client import HttpResponse
 from handrail.http.sse import EventReader
 from handrail.http.urls import parse_target
 from handrail.mcp.endpoint import ServerEndpoint
-from handrail.mcp.messages import Message, shown_text
+from handrail.mcp.messages import Message, read_message, shown_text
+from handrail.mcp.pace import Pace
 from handrail.mcp.peer import Peer
 from handrail.mcp.streamable_http import MAX_POSTS
 
@@ -64,13 +65,14 @@ class SseWire:
             await self.send(message, self._peer.dialect.headers("", {}))
 
     async def _read(self, response: HttpResponse) -> None:
-        reader = EventReader()
+        reader, pace = EventReader(), Pace()
         try:
             while data := await response.read():
                 for name, text in reader.feed(data):
                     self._take_event(name, text)
+                    await pace.keep()
             self._peer.end("it ended its stream")
-        except (TransportError, EventTooLargeError) as error:
+        except (TransportError, EventTooLargeError, McpError) as error:
             self._peer.end(str(error))
         finally:
             response.abort()
@@ -79,8 +81,8 @@ class SseWire:
         if name == "endpoint":
             self._take_address(text.strip())
         elif name in ("", "message"):
-            with suppress(ValueError, RecursionError):
-                self._peer.receive(json.loads(text))
+            with suppress(ValueError):
+                self._peer.receive(read_message(text))
 
     def _take_address(self, text: str) -> None:
         address = urljoin(self._endpoint.url, text)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from handrail.errors import McpError
-from handrail.mcp.messages import Message, shown_text
+from handrail.mcp.messages import Message, read_message, shown_text
+from handrail.mcp.pace import Pace
 from handrail.mcp.peer import Peer
 from handrail.processes.pipes import Pipes, start_with_pipes
 from handrail.processes.spawn import ProcessSpec, Running
@@ -20,6 +21,8 @@ MAX_LINE = 32 * 1024 * 1024
 MAX_UNREAD = 1024 * 1024
 """Unread bytes at a server above which optional messages are dropped."""
 STDERR_LINES = 20
+STDERR_BYTES, STDERR_PAUSE = 65_536, 0.02
+"""A piece of standard error, and the seconds after a full one: a program that writes without end has to wait."""
 GRACE = 0.4
 """Seconds to wait for a server to exit, before SIGTERM and again before SIGKILL."""
 
@@ -98,30 +101,39 @@ class StdioWire:
         self._release()
 
     async def _read(self) -> None:
+        pace = Pace()
         try:
             while line := await self._pipes.stdout.readline():
                 self._take_line(line)
+                await pace.keep()
         except ValueError:
             self._end(f"it sent a line of more than {MAX_LINE:,} bytes")
+        except McpError as error:
+            self._end(str(error))
         except Exception:
             log.exception("a message of the MCP server %r could not be handled", self._peer.name)
             self._end("it sent a message that could not be handled")
-        end = await self._running.wait()
+        try:
+            how = f"it ended with exit code {(await asyncio.wait_for(self._running.wait(), GRACE)).code}"
+        except TimeoutError:
+            how = "it closed its standard output, though it still runs"
         await asyncio.wait(self._tasks[1:], timeout=GRACE)  # what it said last
-        self._end(f"it ended with exit code {end.code}")
+        self._end(how)
 
     def _take_line(self, line: bytes) -> None:
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
+            message = read_message(line)
+        except ValueError:
             if line.strip():
-                log.warning("the MCP server %r wrote a line that is not a message: %.200r", self._peer.name, line)
+                self._peer.complain(line)
             return
         self._peer.receive(message)
 
     async def _collect_stderr(self) -> None:
-        while piece := await self._pipes.stderr.read(65_536):
+        while piece := await self._pipes.stderr.read(STDERR_BYTES):
             self._stderr.extend(piece.decode("utf-8", "replace").splitlines()[-STDERR_LINES:])
+            if len(piece) == STDERR_BYTES:
+                await asyncio.sleep(STDERR_PAUSE)
 
     def _end(self, why: str) -> None:
         last = shown_text(" / ".join(self._stderr)[-500:])

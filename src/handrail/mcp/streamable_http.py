@@ -22,7 +22,8 @@ from handrail.errors import (
 from handrail.http.client import HttpResponse
 from handrail.http.sse import EventReader
 from handrail.mcp.endpoint import ServerEndpoint, read_bounded
-from handrail.mcp.messages import Message
+from handrail.mcp.messages import Message, read_message
+from handrail.mcp.pace import Pace
 from handrail.mcp.peer import Peer
 
 MAX_BODY = 32 * 1024 * 1024
@@ -151,8 +152,8 @@ class HttpWire:
         if len(body) > MAX_BODY:
             raise McpError(f"The MCP server {self._peer.name!r} sent an answer of more than {MAX_BODY:,} bytes.")
         try:
-            messages = json.loads(body)
-        except (ValueError, RecursionError) as error:
+            messages = read_message(body)
+        except ValueError as error:
             raise McpError(
                 f"The MCP server {self._peer.name!r} sent an answer that is not JSON: {body[:200]!r}."
             ) from error
@@ -199,12 +200,14 @@ def retry_seconds(reader: EventReader) -> float:
 
 async def read_events(response: HttpResponse, reader: EventReader, take: Callable[[object], bool]) -> bool:
     """Hand on the messages of a stream until one is the last, and close it; False if the stream ended before."""
+    pace = Pace()
     try:
         while data := await response.read():
             for name, text in reader.feed(data):
                 if name in ("", "message") and text.strip() and take(_message(text)):
                     response.leave()
                     return True
+                await pace.keep()
     except TransportError:
         pass  # it ended
     except EventTooLargeError as error:
@@ -216,6 +219,6 @@ async def read_events(response: HttpResponse, reader: EventReader, take: Callabl
 
 def _message(text: str) -> object:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return read_message(text)
+    except ValueError:
         return text

@@ -11,7 +11,8 @@ from contextlib import suppress
 from handrail.errors import McpError
 from handrail.http.client import SWITCHED, HttpResponse
 from handrail.mcp.endpoint import ServerEndpoint
-from handrail.mcp.messages import Message
+from handrail.mcp.messages import Message, read_message
+from handrail.mcp.pace import Pace
 from handrail.mcp.peer import Peer
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -153,6 +154,7 @@ class WebSocketWire:
             self._writer.write(frame(kind, payload, os.urandom(4)))
 
     async def _read(self) -> None:
+        pace = Pace()
         try:
             data = self._ahead or await self._reader.read(READ_SIZE)
             while data:
@@ -161,9 +163,10 @@ class WebSocketWire:
                         self._peer.end("it closed the connection")
                         return
                     self._take(kind, payload)
+                    await pace.keep()
                 data = await self._reader.read(READ_SIZE)
             self._peer.end("the connection broke off")
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, McpError) as error:
             self._peer.end(f"the connection broke off: {error}")
 
     def _take(self, kind: int, payload: bytes) -> None:
@@ -171,5 +174,5 @@ class WebSocketWire:
             if self._writer.transport.get_write_buffer_size() < MAX_UNREAD:
                 self._write(PONG, payload)
         elif kind in (TEXT, BINARY):
-            with suppress(ValueError, RecursionError):
-                self._peer.receive(json.loads(payload))
+            with suppress(ValueError):
+                self._peer.receive(read_message(payload))

@@ -6,6 +6,9 @@ import os
 from handrail.processes.spawn import ProcessSpec, Running, start
 from handrail.records import record
 
+MAX_UNREAD_ERRORS = 64 * 1024
+"""Unread bytes of standard error, about, at which its writer has to wait."""
+
 
 @record
 class Pipes:
@@ -40,7 +43,7 @@ async def _open_pipes(limit: int) -> tuple[Pipes, tuple[int, int, int]]:
     loop = asyncio.get_running_loop()
     (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = os.pipe(), os.pipe(), os.pipe()
     out, stdout_reader = await _reading(from_stdout, limit)
-    err, stderr_reader = await _reading(from_stderr, limit)
+    err, stderr_reader = await _reading(from_stderr, min(limit, MAX_UNREAD_ERRORS))
     into, flow = await loop.connect_write_pipe(
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(to_stdin, "wb", 0)
     )

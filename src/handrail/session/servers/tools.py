@@ -7,10 +7,14 @@ from typing import Any
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.hooks.texts import reminder
+from handrail.mcp.messages import shown_text
 from handrail.session.conversation import Conversation
 from handrail.session.servers.servers import Servers, first_wait
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.pool import SEARCH_TOOL
+
+MAX_UPDATES, MAX_ADDRESS = 20, 500
+"""The most changes of resources that a request tells, and the most characters of each address."""
 
 
 def _no_listener() -> None:
@@ -76,8 +80,9 @@ class ServerTools:
             self._on_warning(warning)
 
     def _note_update(self, server: str, uri: str) -> None:
-        text = f"The resource {uri[:500]} of the MCP server {server} has changed since it was read."
-        self._conversation.state.mailbox.note(Attachment("resource", (Text(reminder(text)),)))
+        address = " ".join(shown_text(uri).split())[:MAX_ADDRESS]
+        text = f"The resource {address} of the MCP server {server} has changed since it was read."
+        self._conversation.state.mailbox.note(Attachment("resource", (Text(reminder(text)),)), most=MAX_UPDATES)
 
     def _recheck(self, _source: str) -> None:
         """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
