@@ -14,6 +14,8 @@ class AddressClass(Enum):
     METADATA = "metadata"  # hands out credentials of the machine, or is link-local
 
 
+CAREFUL = tuple(AddressClass)
+"""From what anyone may reach to what no one should."""
 NUMBER = lazy_pattern(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)\Z")
 # Names of machines nearby, and domains that lead to whatever address is written in the name.
 INTERNAL_NAMES = frozenset(

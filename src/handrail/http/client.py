@@ -186,6 +186,12 @@ class HttpConnection:
             self._writer.transport.abort()
 
 
+async def look_up(host: str, port: int) -> tuple[str, ...]:
+    """All addresses of a host, each once, best first. Raises OSError if there are none."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(info[4][0]).partition("%")[0] for info in found))
+
+
 class HttpClient:
     """
     Keeps idle connections and opens new ones. `env` holds the proxy and CA variables.

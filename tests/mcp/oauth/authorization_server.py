@@ -31,6 +31,7 @@ class Site:
     expires: int = 3600
     described: bool = True
     secret: str = ""
+    moves_tokens: bool = False
     needs_scope: str = ""
     said: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -61,6 +62,8 @@ class Site:
                 return self._register(json.loads(body))
             case "GET", "/authorize":
                 return self._authorize(fields)
+            case "POST", "/token" if self.moves_tokens:
+                return 307, {"location": f"{self.base}/elsewhere"}, b""
             case "POST", "/token":
                 return self._token(fields)
             case "POST", "/mcp":

@@ -1,6 +1,7 @@
 """Signing in at MCP servers: real servers on loopback, a browser that agrees to everything."""
 
 import json
+import socket
 import stat
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from handrail.http.transport import HttpRequest
 from handrail.mcp.config import Challenge, ServerConfig
 from handrail.mcp.oauth.authorizer import OAuthAuthorizer
 from handrail.mcp.oauth.metadata import canonical_resource, check_address, covers_server, parse_challenge
+from handrail.mcp.oauth.reach import ReachGuard
 from handrail.mcp.oauth.sign_in import OAuthOptions, check_audience
 from handrail.mcp.oauth.tokens import TokenStore
 from tests.mcp.oauth.authorization_server import Site, running_site
@@ -44,7 +46,8 @@ class Person:
 
     async def call(self, times: int = 1) -> list[int]:
         """The statuses of requests, each repeated as the authorizer wants it."""
-        async with HttpClient({}, keep_alive=False) as http:
+        guard = ReachGuard(self.site.mcp)
+        async with HttpClient({}, keep_alive=False) as http, HttpClient({}, resolve=guard.look_up) as asking:
 
             async def browse(url: str) -> None:
                 answer = await http.fetch(HttpRequest(url, (), b"", "GET"), max_bytes=10_000, timeout=5)
@@ -58,7 +61,7 @@ class Person:
 
             config = ServerConfig("box", "http", url=self.site.mcp)
             opens = browse if self.can_sign_in else None
-            authorizer = OAuthAuthorizer(config, TokenStore(self.state), http, self.options, opens)
+            authorizer = OAuthAuthorizer(config, TokenStore(self.state), asking, self.options, opens)
             statuses = []
             for _ in range(times):
                 status = 0
@@ -238,6 +241,12 @@ def _set(**values: object) -> Callable[[Site], None]:
         pytest.param(
             _set(audience="https://bank.test/api"), "token for 'https://bank.test/api'", id="another audience"
         ),
+        pytest.param(_set(moves_tokens=True), "gave no token: status 307", id="tokens are to be had elsewhere"),
+        pytest.param(
+            _set(metadata={"token_endpoint": "https://169.254.169.254/token"}),
+            "points into this network",
+            id="an endpoint that hands out credentials of the machine",
+        ),
     ],
 )
 async def test_a_sign_in_that_cannot_be_trusted_fails_and_leaves_no_token(
@@ -249,6 +258,7 @@ async def test_a_sign_in_that_cannot_be_trusted_fails_and_leaves_no_token(
         await person.call()
 
     assert not (person.state / "mcp-tokens").exists()
+    assert not site.asked("/elsewhere")
 
 
 async def test_a_token_that_names_this_server_as_its_audience_is_used(person: Person, site: Site) -> None:
@@ -273,6 +283,13 @@ async def test_a_sign_in_is_not_disturbed_by_answers_with_another_state(person: 
         ("http://[::1]/x", "https://mcp.test", False),
         ("http://as.test/x", "https://mcp.test", False),
         ("https://user:word@as.test/x", "https://mcp.test", False),
+        ("https://10.0.0.5/x", "https://mcp.example.com", False),
+        ("https://wiki/x", "https://mcp.example.com", False),
+        ("https://[fd00::1]/x", "https://mcp.example.com", False),
+        ("https://0x0a000005/x", "https://mcp.example.com", False),
+        ("https://169.254.169.254/x", "https://10.0.0.5", False),
+        ("https://10.0.0.5/x", "https://10.0.0.6", True),
+        ("https://as.example.com/x", "https://10.0.0.6", True),
         ("javascript:alert(1)", "https://mcp.test", False),
         ("file:///etc/passwd", "https://mcp.test", False),
         ("", "https://mcp.test", False),
@@ -286,6 +303,33 @@ def test_only_encrypted_addresses_and_those_of_a_local_server_on_this_machine_ar
     else:
         with pytest.raises(McpError):
             check_address(url, server)
+
+
+@pytest.mark.parametrize(
+    ("server", "host", "fine"),
+    [
+        ("https://mcp.example.com/mcp", "as.example.com", True),
+        ("https://mcp.example.com/mcp", "wiki.example.com", False),
+        ("https://wiki.example.com/mcp", "wiki.example.com", True),
+        ("https://wiki.example.com/mcp", "host.example.com", False),
+    ],
+    ids=["on the internet", "a name that leads inside", "from inside", "from inside to credentials"],
+)
+async def test_a_name_that_leads_further_inside_than_the_server_is_not_connected_to(
+    server: str, host: str, fine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"mcp": "93.184.216.34", "as": "93.184.216.35", "wiki": "10.0.0.5", "host": "169.254.169.254"}
+
+    def resolve(name: str, port: int, *_rest: object, **_options: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (known[name.partition(".")[0]], port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    guard = ReachGuard(server)
+    if fine:
+        assert await guard.look_up(host, 443) == (known[host.partition(".")[0]],)
+    else:
+        with pytest.raises(McpError, match="points into this network"):
+            await guard.look_up(host, 443)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ A redirect to another host is reported, not followed: whether that host may be r
 
 import asyncio
 import ipaddress
-import socket
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,8 +18,8 @@ from typing import TypeAlias
 from handrail.builtin.web_fetch.robots import MAX_BYTES as MAX_ROBOTS
 from handrail.builtin.web_fetch.robots import RobotsRule, may_fetch, read_robots
 from handrail.errors import HandrailError, ToolError, TransportError
-from handrail.http.addresses import AddressClass, address_class
-from handrail.http.client import HttpClient, WholeResponse
+from handrail.http.addresses import CAREFUL, address_class
+from handrail.http.client import HttpClient, WholeResponse, look_up
 from handrail.http.content_coding import ACCEPTED, decode_body
 from handrail.http.transport import HttpRequest
 from handrail.http.web_url import WebTarget, canonical_url, next_url
@@ -40,7 +39,6 @@ HEADERS = (
     ("connection", "close"),
 )
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
-CAREFUL = (AddressClass.PUBLIC, AddressClass.INTERNAL, AddressClass.METADATA)
 
 JudgeAddress: TypeAlias = Callable[[WebTarget, str], Awaitable[None]]
 """Raises ToolError if a host may not be reached at this address, which leads inside."""
@@ -188,12 +186,6 @@ class PageFetcher:
         except TransportError as error:
             raise ToolError(f"{url}: {error}. Try another page.") from error
         return FetchedPage(url, answer.status, answer.headers, body, answer.cut or more)
-
-
-async def look_up(host: str, port: int) -> tuple[str, ...]:
-    """All addresses of a host, each once, best first. Raises OSError if there are none."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(info[4][0]).partition("%")[0] for info in found))
 
 
 def status_text(status: int) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from handrail.errors import McpError, UrlError
 from handrail.http.urls import is_loopback, parse_target
+from handrail.mcp.oauth.reach import check_reach, url_reach
 from handrail.records import record
 
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
@@ -64,7 +65,8 @@ def check_address(url: str, server_url: str) -> str:
     """
     The address, if it may be used for a server; McpError if not.
 
-    It must use https. Plain http is for this machine, and no server elsewhere may point at this machine.
+    It must use https. Plain http is for this machine, and no server elsewhere may point at this machine, nor a public
+    one into this network.
     """
     try:
         target, server = parse_target(url), parse_target(server_url)
@@ -73,6 +75,7 @@ def check_address(url: str, server_url: str) -> str:
     local = is_loopback(target.host)
     if local and not is_loopback(server.host):
         raise McpError(f"its authorization points at this machine ({target.url}), so it is not followed.")
+    check_reach(target.host, url_reach(url), url_reach(server_url))
     if not target.secure and not local:
         raise McpError(f"its authorization uses {target.url}, which is not encrypted. It must use https.")
     if target.credentials:

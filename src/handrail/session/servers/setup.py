@@ -19,10 +19,11 @@ from handrail.session.tools import builtin_names
 
 if TYPE_CHECKING:
     from handrail.http import client
-    from handrail.mcp.oauth import authorizer, sign_in, tokens
+    from handrail.mcp.oauth import authorizer, reach, sign_in, tokens
 else:  # few servers want to know who asks
     authorizer = lazy("handrail.mcp.oauth.authorizer")
     client = lazy("handrail.http.client")
+    reach = lazy("handrail.mcp.oauth.reach")
     sign_in = lazy("handrail.mcp.oauth.sign_in")
     tokens = lazy("handrail.mcp.oauth.tokens")
 
@@ -101,7 +102,8 @@ def authorizers(
         options = sign_in.parse_options(config.oauth, lambda text: expand_variables(text, env))
         if not options.metadata_url and (url := env.get("HANDRAIL_OAUTH_CLIENT_METADATA_URL", "")):
             options = replace(options, metadata_url=url)
-        http = client.HttpClient(env, proxy_loopback=False, keep_alive=False)
+        guard = reach.ReachGuard(config.url)
+        http = client.HttpClient(env, proxy_loopback=False, keep_alive=False, resolve=guard.look_up)
         return authorizer.OAuthAuthorizer(config, tokens.TokenStore(state), http, options, open_browser)
 
     return make
