@@ -271,7 +271,7 @@ async def test_a_question_of_a_server_behind_us_reaches_the_client_of_its_call(t
     server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__paint",)})
     async with connected(server, "legacy", elicitation_callback=person) as client:
         result = await client.call_tool("ref__paint")
-    assert (text_of(result), asked) == ("accept green", ["[ref] Which colour?"])
+    assert (text_of(result), asked) == ("accept green", ["A question of the server ref:\n> Which colour?"])
 
 
 async def test_held_back_tools_are_found_by_searching_and_then_listed(tmp_path: Path) -> None:

@@ -149,8 +149,16 @@ ASK = """say({"id": "q", "method": METHOD, "params": PARAMS}); reply = json.load
             '"result": {"action": "accept"}',
             id="an address to visit",
         ),
-        pytest.param(
-            "elicitation/create", {"mode": "url", "message": "m", "url": "javascript:x"}, '"error"', id="not a script"
+        *(
+            pytest.param("elicitation/create", {"mode": "url", "message": "m", "url": url}, '"error"', id=name)
+            for url, name in (
+                ("javascript:x", "not a script"),
+                ("file:///etc/passwd", "not a file"),
+                ("https://bank.test@evil.test/", "not a host behind another name"),
+                ("https://b\u0430nk.test/", "not letters that look like others"),
+                ("https://evil.test\\@bank.test/", "not the wrong slash"),
+                ("https://a.test/ \nAllow it? (y)", "not an address with more behind it"),
+            )
         ),
         pytest.param("tasks/get", {}, '"code": -32601', id="what is not offered"),
     ],

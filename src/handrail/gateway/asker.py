@@ -54,7 +54,8 @@ class ClientAsker:
         clients = [client for name, client in self.calls.values() if name.startswith(f"{server}__")]
         if len(clients) != 1 or not clients[0].has_forms or fields.get("mode") != "form":
             return None
-        params = {"message": f"[{server.removeprefix('mcp__')}] {fields.get('message')}"}
+        said = str(fields.get("message")).replace("\n", "\n> ")  # so that no line looks like one of ours
+        params = {"message": f"A question of the server {server.removeprefix('mcp__')}:\n> {said}"}
         form = ClientQuestion("elicitation/create", {**params, "requestedSchema": fields.get("requested_schema")})
         key = f"server_{secrets.token_hex(8)}"
         try:

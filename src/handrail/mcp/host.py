@@ -1,15 +1,18 @@
 """What a server may ask of us: the working folders, and questions to the person. It may not ask for a model."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from handrail.errors import McpError
-from handrail.mcp.messages import shown_text
+from handrail.mcp.messages import shown_line, shown_text, shown_value
 from handrail.records import record
 
 MAX_MESSAGE = 4_000
 MAX_FIELDS = 50
+PLAIN_ADDRESS = re.compile(r"(?i:https?)://[^\s/?#@\\\x00-\x20\x7f-\U0010ffff]+(?:[/?#][\x21-\x7e]{0,2000})?")
+"""An address of the web whose host can be read: no user in front of it, no blanks, only plain characters."""
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
@@ -92,14 +95,12 @@ async def _elicit(elicit: Elicit, question: Elicitation | None) -> Mapping[str, 
 def parse_elicitation(server: str, params: Mapping[str, Any]) -> Elicitation | None:
     """The question in a request; None if it is not understood."""
     match params:
-        case {"mode": "url", "message": str(message), "url": str(url), **rest} if url.startswith(
-            ("https://", "http://")
-        ):
+        case {"mode": "url", "message": str(message), "url": str(url), **rest} if PLAIN_ADDRESS.fullmatch(url):
             number = rest.get("elicitationId")
-            number = number if isinstance(number, str) else ""
-            return Elicitation(server, _short_text(message), "url", {}, shown_text(url)[:MAX_MESSAGE], number)
+            number = shown_line(number, MAX_MESSAGE) if isinstance(number, str) else ""
+            return Elicitation(server, _short_text(message), "url", {}, url, number)
         case {"message": str(message), "requestedSchema": Mapping() as schema} if params.get("mode", "form") == "form":
-            question = Elicitation(server, _short_text(message), "form", schema)
+            question = Elicitation(server, _short_text(message), "form", shown_value(schema))
             return question if len(question.fields) <= MAX_FIELDS else None
         case _:
             return None

@@ -16,8 +16,10 @@ MAX_VALUES = 2_000_000
 STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 MAX_ERROR = 2_000
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, BUSY = -32601, -32602, -32603, -32000
-CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters that move a terminal's cursor, change its colours, or turn the direction of text."""
+CONTROLS = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+"""Characters that move a terminal's cursor, change its colours, turn the direction of text, or hide words in it."""
 
 
 def read_message(data: bytes | str) -> object:
@@ -97,3 +99,21 @@ def clean_text(text: str) -> str:
 def shown_text(text: str) -> str:
     """The text as it may be shown: without lone surrogates and control characters."""
     return CONTROLS.sub("\ufffd", clean_text(text))
+
+
+def shown_line(text: str, most: int) -> str:
+    """The text as it may be shown in one line of so many characters."""
+    return " ".join(shown_text(text).split())[:most]
+
+
+def shown_value(value: Any) -> Any:
+    """The JSON value with all its texts as they may be shown."""
+    match value:
+        case str():
+            return shown_text(value)
+        case dict():
+            return {shown_text(name): shown_value(each) for name, each in value.items()}
+        case list():
+            return [shown_value(each) for each in value]
+        case _:
+            return value

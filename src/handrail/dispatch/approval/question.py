@@ -82,6 +82,10 @@ class Question:
         return Allow(updated_permissions=self.suggestions)
 
 
+PERSON = "person"
+"""The name under which what people answer is recorded."""
+
+
 class Handler(Protocol):
     """Answers questions about calls. Cancelling `ask` takes the question back: another one has answered it."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.hooks.texts import reminder
-from handrail.mcp.messages import shown_text
+from handrail.mcp.messages import shown_line
 from handrail.session.conversation import Conversation
 from handrail.session.servers.servers import Servers, first_wait
 from handrail.session.settings.session_settings import SessionSettings
@@ -80,7 +80,7 @@ class ServerTools:
             self._on_warning(warning)
 
     def _note_update(self, server: str, uri: str) -> None:
-        address = " ".join(shown_text(uri).split())[:MAX_ADDRESS]
+        address = shown_line(uri, MAX_ADDRESS)
         text = f"The resource {address} of the MCP server {server} has changed since it was read."
         self._conversation.state.mailbox.note(Attachment("resource", (Text(reminder(text)),)), most=MAX_UPDATES)
 
