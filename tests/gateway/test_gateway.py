@@ -256,6 +256,44 @@ async def test_resources_of_a_server_with_an_ask_rule_are_asked_about(tmp_path: 
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("rule", ["mcp__ref", "mcp__ref__review"])
+async def test_prompts_with_an_ask_rule_are_asked_about_and_nothing_is_proposed_for_them(
+    rule: str, era: str, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    server = gateway_in(tmp_path, flags={"ask": (rule,)})
+    reference = types.PromptReference(type="ref/prompt", name="ref__review")
+    begun = {"name": "language", "value": "p"}
+    async with connected(server, era, elicitation_callback=answering("accept", {"decision": "deny"}, asked)) as client:
+        with pytest.raises(MCPError, match="did not allow"):
+            await client.get_prompt("ref__review", {"language": "perl"})
+        assert (await client.complete(reference, begun)).completion.values == []
+    assert "perl" in asked[0]
+    async with connected(server, era, elicitation_callback=answering("accept", {"decision": "allow"}, asked)) as client:
+        assert "perl" in (await client.get_prompt("ref__review", {"language": "perl"})).model_dump_json()
+    assert len(asked) == 2
+
+
+async def test_a_prompt_passes_hooks_and_the_audit_log_and_file_rules_see_its_arguments(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    async def look(fields: Any, *_rest: object) -> Any:
+        seen.append(fields["tool_name"])
+        return {}
+
+    host = SessionHost(hooks={"PreToolUse": (HookCallback(look),)})
+    (tmp_path / ".env").write_text("KEY=1")
+    server = gateway_in(tmp_path, flags={"disallowed": ("Read(.env)",)}, host=host)
+    async with connected(server, "legacy") as client:
+        assert "perl" in (await client.get_prompt("ref__review", {"language": "perl"})).model_dump_json()
+        with pytest.raises(MCPError, match=r"Read\(.env\)"):
+            await client.get_prompt("ref__review", {"language": str(tmp_path / ".env")})
+        with pytest.raises(MCPError, match="no prompt"):
+            await client.get_prompt("ref__nothing")
+    assert seen == ["mcp__ref__review"] * 2
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_the_first_list_and_the_first_call_wait_for_servers_that_are_slow(era: str, tmp_path: Path) -> None:
     hurried = {"HANDRAIL_MCP_WAIT_MS": "1"}
     async with connected(gateway_in(tmp_path, flags={}, env=hurried), era) as client:

@@ -109,6 +109,29 @@ def test_a_rule_about_a_place_outweighs_the_consent_to_the_tool(
     assert policy.decide(tool(Caller()), {"what": "else"}).verdict is Verdict.ALLOW
 
 
+@pytest.mark.parametrize("folder", [".", "{cwd}", "src/..", "file://{cwd}", "deep"])
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+def test_a_folder_that_holds_kept_back_files_is_asked_about_unless_a_rule_vouches_for_the_tool(
+    folder: str, kind: str, project: Path
+) -> None:
+    (project / "deep" / "er").mkdir(parents=True)
+    (project / "deep" / "er" / "link").symlink_to(project / ".env")
+    given = {"path": folder.replace("{cwd}", str(project))}
+    rules: Any = {kind: ["Read(.env)"]}
+
+    decision = policy_of(project, allow=["mcp__fs"], **rules).decide(tool(Caller(folder=str(project))), given)
+    assert decision.verdict is Verdict.ASK
+    assert ".env" in decision.reason
+    assert "Read(.env)" in decision.reason
+
+    vouched = policy_of(project, allow=["mcp__fs__do"], **rules).decide(tool(Caller(folder=str(project))), given)
+    assert vouched.verdict is Verdict.ALLOW
+    elsewhere = policy_of(project, allow=["mcp__fs"], **rules).decide(tool(Caller()), {"path": "src"})
+    assert elsewhere.verdict is Verdict.ALLOW
+    unguarded = policy_of(project, allow=["mcp__fs"]).decide(tool(Caller()), given)
+    assert unguarded.verdict is Verdict.ALLOW
+
+
 @pytest.mark.parametrize("transport", ["https", "wss"])
 def test_the_address_of_a_server_is_one_that_its_calls_reach(transport: str, project: Path) -> None:
     remote = tool(Caller(f"{transport}://mcp.example.com/v1"))

@@ -66,7 +66,8 @@ class ClientOffers:
         if (prompt := self._server.prompts.get(name)) is not None:
             use_client(state.client(link))
             return {"description": prompt.description, "messages": await prompt.messages(given)}
-        return await ServersBehind(state.tools).prompt(name, {key: str(value) for key, value in given.items()})
+        texts = {key: str(value) for key, value in given.items()}
+        return await ServersBehind(state.tools).prompt(name, texts, state.client(link), state.run)
 
     # Resources
 

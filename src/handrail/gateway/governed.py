@@ -26,6 +26,7 @@ from handrail.gateway.content import call_result
 from handrail.gateway.listing import PREFIX, tool_definition
 from handrail.loop.run_config import Stream
 from handrail.mcp.messages import INVALID_PARAMS
+from handrail.mcp.tools import tool_name
 from handrail.session.build import open_session
 from handrail.session.servers.servers import Servers
 from handrail.session.session import Session
@@ -34,7 +35,8 @@ from handrail.tools.context import Progress, RunContext
 from handrail.tools.events import CallProgress
 from handrail.tools.mcp_names import RESOURCE_TOOLS
 from handrail.tools.outcome import Outcome
-from handrail.tools.pool import SEARCH_TOOL, AnyTool
+from handrail.tools.pool import SEARCH_TOOL, AnyTool, Pool
+from handrail.tools.tool import McpInfo
 
 OnProgress = Callable[[Progress], None]
 
@@ -116,6 +118,10 @@ class GovernedTools:
         """The servers behind us."""
         return self._session.servers
 
+    def asks_about(self, server: str, part: str) -> bool:
+        """Whether an ask rule is about a server, or about what it has under a name."""
+        return self._session.settings.policy().asks_about_tool(tool_name(server, part), McpInfo(server, part))
+
     def redact(self, value: Any) -> Any:
         """The value without secrets."""
         return self._session.redactor.value(value)
@@ -189,15 +195,17 @@ class GovernedTools:
         client: McpClient,
         run: RunContext,
         on_progress: OnProgress | None = None,
+        *,
+        tool: AnyTool | None = None,
     ) -> tuple[Outcome, RunContext]:
-        """How a call ended, and the context that it leaves."""
+        """How a call ended, and the context that it leaves; of a tool that is offered, or of this one."""
         catalog, config, state = self._conversation.state.catalog, self._conversation.config, self._conversation.state
         pool, number = catalog.pool, f"{client.name or 'client'}-{next(self._ids)}"
         self._asker.calls[number] = (name, client)
         use_client(client)
         try:
             async with ToolExecutor(
-                pool,
+                pool if tool is None else Pool((), (tool,)),
                 run,
                 state.store,
                 rails=config.rails,

@@ -10,6 +10,7 @@ from handrail.gateway.client import McpClient
 from handrail.gateway.content import block_part
 from handrail.gateway.governed import GovernedTools
 from handrail.gateway.listing import shown_name
+from handrail.gateway.prompt_call import PromptCall
 from handrail.mcp.connection import ServerConnection
 from handrail.mcp.messages import INVALID_PARAMS
 from handrail.mcp.offers import RemotePrompt
@@ -30,11 +31,14 @@ class ServersBehind:
         """Their prompts, named as tools are."""
         return [_prompt_definition(name, prompt) for name, (_, prompt) in self._prompts().items()]
 
-    async def prompt(self, name: str, given: Mapping[str, str]) -> dict[str, Any]:
-        """The messages of a prompt."""
+    async def prompt(self, name: str, given: Mapping[str, str], client: McpClient, run: RunContext) -> dict[str, Any]:
+        """The messages of a prompt, had by a governed call; JsonRpcError if that is refused or fails."""
         connection, prompt = await self._find_prompt(name)
-        spoken = await connection.prompt(prompt.name, given)
-        messages = [{"role": role, "content": block_part(block)} for role, block in spoken]
+        call = PromptCall(connection, prompt)
+        outcome, _ = await self._tools.run(call.name, given, client, run, tool=call)
+        if outcome.result.is_error:
+            raise JsonRpcError(str(self._tools.redact(outcome.result.text)), INVALID_PARAMS)
+        messages = [{"role": role, "content": block_part(block)} for role, block in call.messages]
         found: dict[str, Any] = self._tools.redact({"description": prompt.description, "messages": messages})
         return found
 
@@ -83,18 +87,24 @@ class ServersBehind:
                 await self._tools.servers.offers.find(await self._find_server(uri)).unsubscribe(uri)
 
     async def complete(self, reference: Mapping[str, Any], argument: PartialArgument) -> list[str]:
-        """Values for an argument, from the server that has the prompt or the template; JsonRpcError if none has it."""
+        """
+        Values for an argument, from the server that has the prompt or the template; JsonRpcError if none has it.
+
+        Where a rule asks about it, nothing is proposed: no one can be asked at every letter.
+        """
         match reference:
             case {"type": "ref/prompt", "name": str(name)}:
                 connection, prompt = await self._find_prompt(name)
-                asked = {"type": "ref/prompt", "name": prompt.name}
+                asked, part = {"type": "ref/prompt", "name": prompt.name}, prompt.name
             case {"type": "ref/resource", "uri": str(uri)}:
                 servers = self._tools.servers
                 server = await self._find_server(uri)
                 assert servers is not None
-                connection, asked = servers.offers.find(server), {"type": "ref/resource", "uri": uri}
+                connection, asked, part = servers.offers.find(server), {"type": "ref/resource", "uri": uri}, ""
             case _:
                 raise JsonRpcError("ref names no prompt and no resource template of this server.", INVALID_PARAMS)
+        if self._tools.asks_about(connection.name, part):
+            return []
         values: list[str] = self._tools.redact(list(await connection.complete(asked, argument)))
         return values
 

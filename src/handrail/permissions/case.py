@@ -92,7 +92,7 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
         read_only,
         files,
         targets=targets,
-        named_files=tuple([named_file(spelling, policy, lookup) for spelling in access.may_touch]),
+        named_files=tuple(named_files(access.may_touch, policy, lookup)) if access.may_touch else (),
         named_targets=tuple([read_url(address) for address in access.may_reach]),
     )
     if access.runs is None or access.shell != "bash":
@@ -126,9 +126,15 @@ def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Fil
             yield from unless_too_much(folders_written.accesses_inside(place, does, -1, policy, finite), otherwise)
 
 
-def named_file(spelling: str, policy: Policy, lookup: Lookup) -> FileAccess:
-    """A file that a foreign tool may read, write or leave alone."""
-    return assess_place(policy, lookup.resolve(spelling, policy.cwd, policy.home), FileEffect.MAYBE, spelling)
+def named_files(spellings: Iterable[str], policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
+    """Files that a foreign tool may read, write or leave alone, and those in folders that rules keep back."""
+    finite = lookup._replace(beneath=limit_listing(lookup.beneath))
+    for spelling in spellings:
+        place = lookup.resolve(spelling, policy.cwd, policy.home)
+        yield assess_place(policy, place, FileEffect.MAYBE, spelling)
+        if place.kind is PlaceKind.FOLDER and not folders_read.is_unguarded(policy):
+            inside = folders_read.reads_below(place, folders_read.EVERY_FILE, -1, policy, finite)
+            yield from unless_too_much(inside, FileAccess(None, FileEffect.BELOW, spelling, doubt=TOO_MUCH))
 
 
 class _TooMuchError(Exception):
@@ -163,6 +169,6 @@ def unless_too_much(found: Iterable[FileAccess], otherwise: FileAccess) -> Itera
 def looks_around(access: Access) -> bool:
     """Whether deciding on a call may have to list whole folders, which takes a while."""
     if access.runs is None or access.shell != "bash":
-        return bool(access.removes or (access.walks and not access.filtered))
+        return bool(access.removes or access.may_touch or (access.walks and not access.filtered))
     looks: bool = commands.looks_around(access.runs)
     return looks

@@ -20,6 +20,7 @@ from handrail.permissions.command_parts import why_not_read_only
 from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect, guards_files, is_note
 from handrail.permissions.matching import (
     Coverage,
+    allow_rules_by_name,
     allowed_by_name,
     coverage,
     denied_inside,
@@ -110,6 +111,19 @@ def files_inside(case: Case) -> Opinion | None:
     if doubt and guards_files(case.policy):
         return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
     return None
+
+
+def named_folders(case: Case) -> Opinion | None:
+    """Ask about a folder in the input of a foreign tool that holds kept back files; a rule for the tool lifts it."""
+    below = [file for file in case.named_files if file.effect in INSIDE]
+    if not below or any(rule.tool == case.tool for rule in allow_rules_by_name(case)):
+        return None
+    if (found := denied_inside(below, case.policy)) is not None:
+        file, rule = found
+        reason = f"a folder that it names holds {file.shown!r}, to which the rule {rule.text} applies"
+        return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
+    doubt = next((file.doubt for file in below if file.place is None), "")
+    return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back") if doubt else None
 
 
 UNDECLARED = "declaration"
@@ -365,6 +379,7 @@ LAYERS: tuple[Layer, ...] = (
     broken_rules,
     hidden_commands,
     files_inside,
+    named_folders,
     declaration,
     needs_person,
     protected_paths,

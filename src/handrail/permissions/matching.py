@@ -155,8 +155,13 @@ def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
 
 def allowed_by_name(case: Case) -> bool:
     """Whether an allow rule names the tool, or its MCP server, and not only what its calls touch."""
+    return bool(allow_rules_by_name(case))
+
+
+def allow_rules_by_name(case: Case) -> list[Rule]:
+    """The allow rules that name the tool or its MCP server."""
     index = case.policy.index[Behaviour.ALLOW]
-    return bool(index.whole_tool(case.tool, case.mcp) or by_name(case, index))
+    return index.whole_tool(case.tool, case.mcp) + by_name(case, index)
 
 
 def by_effect(case: Case, index: RuleIndex) -> list[Rule]:

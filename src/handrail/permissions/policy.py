@@ -214,6 +214,10 @@ class Policy:
         """Whether a rule denies a whole tool, which then does not exist for the model (a `tools.pool.Denied`)."""
         return bool(self.index[Behaviour.DENY].whole_tool(name, mcp))
 
+    def asks_about_tool(self, name: str, mcp: McpInfo | None = None) -> bool:
+        """Whether a rule asks about every call of a tool."""
+        return bool(self.index[Behaviour.ASK].whole_tool(name, mcp))
+
 
 def is_available(mode: str, availability: ModeAvailability) -> bool:
     return (mode != "bypassPermissions" or availability.bypass_available) and (
