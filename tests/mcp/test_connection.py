@@ -240,6 +240,48 @@ async def test_a_server_that_forgot_our_session_gets_a_new_one_and_the_call_is_m
     assert seen[-1]["mcp-session-id"] == "forgotten+"
 
 
+NEW, OLD = "2026-07-28", "2025-06-18"
+
+
+def replaced_server(eras: list[str]) -> Answer:
+    """A server that is of the first of these eras, and says so in its answers."""
+
+    def answer(handler: Handler, message: dict[str, Any]) -> None:
+        is_new = NEW in str(message.get("params", {}).get("_meta", ""))
+        match eras[0], message["method"]:
+            case ("2026-07-28", _) if not is_new:
+                data = {"code": -32022, "message": "no", "data": {"supported": [NEW]}}
+                handler.reply(400, json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": data}).encode())
+            case "2025-06-18", "initialize":
+                result = {"protocolVersion": OLD, "capabilities": {"tools": {}}, "serverInfo": {}}
+                handler.result(message, result, mcp_session_id="s1")
+            case "2025-06-18", _ if handler.headers.get("mcp-session-id") != "s1":
+                handler.reply(400, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}')
+            case _, "notifications/initialized":
+                handler.reply(202, b"")
+            case _:
+                text = [{"type": "text", "text": eras[0]}]
+                modern(handler, message, lambda h, m: h.result(m, {"content": text}))
+
+    return answer
+
+
+@pytest.mark.parametrize("eras", [[NEW, OLD], [OLD, NEW]], ids=["rolled back", "renewed"])
+async def test_a_server_that_is_replaced_by_one_of_another_era_is_greeted_anew_and_the_call_is_made(
+    eras: list[str],
+) -> None:
+    expected = list(eras)
+    with serving(replaced_server(eras)) as (url, _seen), anyio.fail_after(60):
+        connection = ServerConnection("s", lambda: http(url))
+        connection.start()
+        await connection.wait_until_settled()
+        found = [str((await call(connection)).blocks)]
+        del eras[0]
+        found.append(str((await call(connection)).blocks))
+        await connection.aclose()
+    assert [era in text for era, text in zip(expected, found, strict=True)] == [True, True]
+
+
 async def test_a_server_elsewhere_is_tried_again_and_is_back_with_the_same_tools() -> None:
     waits: list[float] = []
     back = asyncio.Event()

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.errors import JsonRpcError
-from handrail.mcp.dialect import ENCODED, LEGACY, MODERN, NAMED, PREFIX
-from handrail.mcp.handshake import UNSUPPORTED_VERSION
+from handrail.mcp.dialect import ENCODED, LEGACY, MODERN, NAMED, PREFIX, UNSUPPORTED_VERSION
 from handrail.mcp.messages import INVALID_PARAMS, Message
 from handrail.records import record
 

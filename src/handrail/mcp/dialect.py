@@ -15,6 +15,7 @@ from handrail.records import record
 
 MODERN = "2026-07-28"
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+UNSUPPORTED_VERSION = -32022
 CLIENT = {"name": "handrail", "version": "1"}
 PREFIX = "io.modelcontextprotocol/"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}

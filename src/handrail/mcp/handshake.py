@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from handrail.errors import HttpStatusError, JsonRpcError, McpError
-from handrail.mcp.dialect import CLIENT, LEGACY, MODERN, PREFIX, UNDECIDED, Dialect
+from handrail.mcp.dialect import CLIENT, LEGACY, MODERN, PREFIX, UNDECIDED, UNSUPPORTED_VERSION, Dialect
 from handrail.mcp.messages import METHOD_NOT_FOUND
 from handrail.mcp.peer import Peer
 from handrail.records import record
 
 PATIENCE = 3.0
 """Seconds after which a server that has not answered `server/discover` is greeted in the old way too."""
-UNSUPPORTED_VERSION = -32022
 NEW_SERVER = (UNSUPPORTED_VERSION, METHOD_NOT_FOUND)
 """How a new server refuses the old greeting."""
 

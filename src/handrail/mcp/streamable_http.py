@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from handrail.errors import (
     EventTooLargeError,
@@ -21,6 +21,7 @@ from handrail.errors import (
 )
 from handrail.http.client import HttpResponse
 from handrail.http.sse import EventReader
+from handrail.mcp.dialect import UNSUPPORTED_VERSION, Dialect
 from handrail.mcp.endpoint import ServerEndpoint, read_bounded
 from handrail.mcp.messages import Message, read_message
 from handrail.mcp.pace import Pace
@@ -35,6 +36,9 @@ LASTING_SECONDS = 10.0
 CLOSE_SECONDS, STREAM_SECONDS = 0.5, 0.5
 ACCEPT = "application/json, text/event-stream"
 SESSION = "mcp-session-id"
+GREETINGS = ("initialize", "server/discover")
+NO_SESSION = (-32600, -32000, -32001)
+"""How servers of the old era refuse a request without a session."""
 
 
 class HttpWire:
@@ -115,14 +119,19 @@ class HttpWire:
     def _handle_refusal(self, error: HttpStatusError, message: Message) -> None:
         """A refusal may carry an answer; else it is raised."""
         body = error.body
+        if is_of_another_era(error, message, self._peer.dialect):
+            self._lose_session("it was replaced by one of another revision", error)
         if isinstance(body, dict) and isinstance(body.get("error"), Mapping) and "id" in message:
             self._peer.receive({**body, "id": message["id"]})
             return
         if error.status == 404 and self._session:
-            self._session = ""
-            self._peer.end("it does not know our session any more")
-            raise SessionLostError(f"The MCP server {self._peer.name!r} does not know our session any more.") from error
+            self._lose_session("it does not know our session any more", error)
         raise error
+
+    def _lose_session(self, why: str, error: HttpStatusError) -> NoReturn:
+        self._session = ""
+        self._peer.end(why)
+        raise SessionLostError(f"The MCP server {self._peer.name!r} must be greeted anew: {why}.") from error
 
     async def _read_answer(self, response: HttpResponse, number: int | str, headers: Mapping[str, str]) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -191,6 +200,21 @@ class HttpWire:
     def _take_event(self, message: object) -> bool:
         self._peer.receive(message)
         return False
+
+
+def is_of_another_era(error: HttpStatusError, message: Message, dialect: Dialect) -> bool:
+    """
+    Whether a refusal says that the server was renewed, or rolled back, since it was greeted, and so did nothing.
+
+    A new one does not know our revision; an old one has not read the request, because it misses a session.
+    """
+    if message.get("method") in GREETINGS or not dialect.version:
+        return False
+    match error.body:
+        case {"error": {"code": code}, **rest}:
+            return code == UNSUPPORTED_VERSION if not dialect.is_modern else code in NO_SESSION and not rest.get("id")
+        case _:
+            return False
 
 
 def retry_seconds(reader: EventReader) -> float:
