@@ -98,6 +98,26 @@ async def test_a_search_waits_for_a_server_that_the_first_request_did_not_wait_f
     assert [block.text for block in blocks if isinstance(block, ToolResult)][-1] == "sunny"
 
 
+async def test_a_call_of_a_slow_server_by_a_name_from_before_says_that_it_is_still_connecting(tmp_path: Path) -> None:
+    slow = SlowServer()
+    calls = [[use("1", "mcp__slow__forecast")], [use("2", "mcp__slow__forecast")], [say("done")]]
+    model = ScriptedModel(calls)
+    session = opened(tmp_path, model, slow, Deferral("on"))
+
+    async def answer_later() -> None:
+        while len(model.requests) < 2:
+            await asyncio.sleep(0)
+        slow.may_answer.set()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(answer_later())
+        group.create_task(work(session))
+
+    blocks = [block for each in session.conversation.messages for block in getattr(each, "content", ())]
+    first = next(block.text for block in blocks if isinstance(block, ToolResult))
+    assert "the MCP server 'slow' is still connecting. Search for it with ToolSearch, which waits" in first
+
+
 async def test_a_command_of_a_slow_server_waits_for_it(tmp_path: Path) -> None:
     slow = SlowServer()
     model = ScriptedModel([[say("done")]])

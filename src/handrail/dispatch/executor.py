@@ -153,7 +153,8 @@ class ToolExecutor:
             return
         call.tool = self._pool.find(use.name)
         if call.tool is None:
-            self._complete(call, unknown_tool_outcome(whole, self._pool.names()))
+            servers = self.run.options.mcp_servers()
+            self._complete(call, unknown_tool_outcome(whole, self._pool.names(), servers))
             return
         if not is_enabled(call.tool):
             self._complete(call, disabled_tool_outcome(whole))

@@ -1,16 +1,18 @@
 """The outcomes that the engine makes itself, and the results of calls as the model gets them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
 from handrail.conversation.transcript import PUT_OFF
 from handrail.dispatch.results import ends
 from handrail.tools.abort import AbortReason
+from handrail.tools.mcp_names import server_of
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
 from handrail.tools.output import sendable
 from handrail.tools.permission import Decision
+from handrail.tools.pool import SEARCH_TOOL
 from handrail.tools.wording import did_you_mean
 
 MAX_MESSAGE = 10_000
@@ -134,9 +136,20 @@ def _error(use: ToolUse, text: str) -> ToolResult:
     return tool_result(use, (message(text),), is_error=True)
 
 
-def unknown_tool_outcome(use: ToolUse, names: Iterable[str]) -> Outcome:
-    """There is no such tool; the nearest name is a hint."""
-    text = f"There is no tool {use.name!r}.{did_you_mean(use.name, names)} Use one of the tools you were given."
+def unknown_tool_outcome(use: ToolUse, names: Iterable[str], servers: Mapping[str, str] | None = None) -> Outcome:
+    """There is no such tool; the nearest name is a hint. `servers`: how MCP servers stand, by their names."""
+    known = tuple(names)
+    server, status = server_of(use.name, servers or {})
+    if status == "pending":
+        search = "Search for it with ToolSearch, which waits for the server" if SEARCH_TOOL in known else "Wait"
+        text = (
+            f"There is no tool {use.name!r} yet: the MCP server {server!r} is still connecting. {search}, then call it."
+        )
+    elif status not in ("", "connected"):
+        text = f"There is no tool {use.name!r}: the MCP server {server!r} is not connected ({status}). Do without it."
+    else:
+        hint = did_you_mean(use.name, known)
+        text = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
     return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
 

@@ -1,6 +1,7 @@
 """Names of MCP servers and tools, as rules and models spell them."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 RESOURCE_TOOLS = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
@@ -17,3 +18,10 @@ def normalise(name: str) -> str:
 def server_name(name: str) -> str:
     """A server's name without double underscores, so that `mcp__server__tool` splits in only one way."""
     return re.sub(r"_{2,}", "_", normalise(name)).strip("_") or "_"
+
+
+def server_of(tool: str, servers: Mapping[str, str]) -> tuple[str, str]:
+    """The server that a tool of this name would be of, and how it stands; empty texts if there is none."""
+    return next(
+        ((name, how) for name, how in servers.items() if tool.startswith(f"mcp__{server_name(name)}__")), ("", "")
+    )
