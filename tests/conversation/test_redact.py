@@ -208,6 +208,34 @@ def test_no_token_survives_between_any_words_and_a_second_pass_changes_nothing(
     assert PLAIN.text(clean) == clean
 
 
+@pytest.mark.proves("R10")
+@given(
+    st.recursive(
+        st.lists(st.sampled_from((*FAKES.values(), "api_key", "password=", "--token ", ": ", "\u0130", "hunter2!")))
+        .map("".join)
+        .filter(bool)
+        | FILLER
+        | st.none()
+        | st.integers(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FILLER, inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_a_value_is_cleaned_as_each_of_its_texts_alone(value: Any) -> None:
+    def cleaned(part: Any) -> Any:
+        match part:
+            case str():
+                return PLAIN.text(part)
+            case dict():
+                return {PLAIN.text(name): cleaned(each) for name, each in part.items()}
+            case list():
+                return [*map(cleaned, part)]
+            case _:
+                return part
+
+    assert PLAIN.value(value) == cleaned(value)
+
+
 @given(st.text(alphabet=":@/[]$ abc-_01\n", max_size=200))
 def test_spans_are_in_order_and_never_overlap(text: str) -> None:
     spans = build_redactor({"A_KEY": "abcabcab"}, ["b+", "a:"]).spans(text)

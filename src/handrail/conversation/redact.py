@@ -8,7 +8,7 @@ chance is missing from the record, never from the conversation.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from handrail.errors import PatternError
@@ -45,10 +45,16 @@ _HEADER_VALUE = (
 
 # What a name says to be secret: quoted, without blanks around the sign, as the rest of a line, or behind a flag. Code
 # is not touched: a call, a variable or an attribute has no digit, or goes on behind what could be a value.
+KEY_NAME = r"(?:api|access|account|private|encryption|signing|master)[_-]?key"
 NAMES = (
-    r"(?P<password>passw(?:or)?d|passphrase)"
-    r"|(?:secret(?:[_-]?(?:access)?[_-]?key)?|token|(?:api|access|account|private|encryption|signing|master)[_-]?key)"
+    ("passw", r"passw(?:or)?d"),
+    ("passphrase", "passphrase"),
+    ("secret", r"secret(?:[_-]?(?:access)?[_-]?key)?"),
+    ("token", "token"),
+    ("key", rf"{KEY_NAME}\Z"),
 )
+"""What every name has in it, and the whole name."""
+BEFORE_KEY = len("encryption_")
 _BARE = r"(?![$<{\[%(])[^\s\"'\\,;&()<>{}$\[\]]"
 _END = r"(?![\w(.\[])"
 _DIGIT, _DIGIT_OR_SIGN = r"(?=[^\s\"']{0,300}?[0-9])", r"(?=[^\s\"']{0,300}?[0-9!@#%^*+~])"
@@ -131,6 +137,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("url-password", "://", r"://[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/@]{3,256})@"),
 )
 
+_NEEDLES = tuple((needle, shape.startswith("(?i)"), label, shape) for label, needle, shape in SHAPES)
+
 
 @record
 class TextEdit:
@@ -169,8 +177,8 @@ class Redactor:
         """The edits that remove the secrets of a text, in order, without overlap."""
         found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
         small = text.lower()
-        for label, needle, shape in SHAPES:
-            if needle in (small if shape.startswith("(?i)") else text):
+        for needle, ignores_case, label, shape in _NEEDLES:
+            if needle in (small if ignores_case else text):
                 found += _matches(text, re.compile(shape), label)
         found += _assignments(text, small)
         for pattern in self.patterns:
@@ -181,17 +189,27 @@ class Redactor:
         """The text without secrets."""
         return apply_edits(text, self.spans(text))
 
-    def value(self, value: Any, depth: int = 0) -> Any:
+    def value(self, value: Any) -> Any:
         """A JSON value with every string in it redacted, names included. What is nested too deeply is left out."""
+        if not self.patterns and self._has_none(value):
+            return value
+        return self._replaced(value, 0)
+
+    def _has_none(self, value: Any) -> bool:
+        """Whether a value has no secrets, the common case: one look at all its texts costs less than one at each."""
+        texts: list[str] = []
+        return _collect_texts(value, texts, 0) and not self.spans("\n".join(texts))
+
+    def _replaced(self, value: Any, depth: int) -> Any:
         match value:
             case str():
                 return self.text(value)
             case Mapping() | list() | tuple() if depth >= DEEPEST:
                 return "[nested too deeply]"
             case Mapping():
-                return {self.text(str(name)): self.value(each, depth + 1) for name, each in value.items()}
+                return {self.text(str(name)): self._replaced(each, depth + 1) for name, each in value.items()}
             case list() | tuple():
-                return [self.value(each, depth + 1) for each in value]
+                return [self._replaced(each, depth + 1) for each in value]
             case _:
                 return value
 
@@ -234,6 +252,23 @@ def _pattern(pattern: str) -> re.Pattern[str]:
         raise PatternError(f"{pattern!r} is not a regular expression: {error}. Correct it or take it out.") from error
 
 
+def _collect_texts(value: Any, texts: list[str], depth: int) -> bool:
+    """Add every text in a JSON value; False = it is nested too deeply, or is more than plain JSON."""
+    kind = type(value)
+    if kind is str:
+        texts.append(value)
+    elif kind is dict and depth < DEEPEST:
+        for name, each in value.items():
+            if type(name) is not str or not _collect_texts(each, texts, depth + 1):
+                return False
+        texts += value
+    elif kind in (list, tuple) and depth < DEEPEST:
+        return all([_collect_texts(each, texts, depth + 1) for each in value])
+    else:
+        return value is None or kind in (int, float, bool)
+    return True
+
+
 def _occurrences(text: str, value: str, label: str) -> list[TextEdit]:
     found, at = [], text.find(value)
     while at >= 0:
@@ -250,19 +285,29 @@ def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[TextEdit]:
 def _assignments(text: str, small: str) -> list[TextEdit]:
     """Values that are assigned to a name of a password or a key. Names are searched first, because values are slow."""
     found: list[TextEdit] = []
-    if not any(needle in small for needle in ("passw", "passphrase", "secret", "token", "key")):
-        return found
-    # a few letters are two in small letters, and then the places in the two texts differ
-    names = re.finditer(NAMES, small) if len(small) == len(text) else re.finditer(NAMES, text, re.IGNORECASE)
-    for name in names:
-        is_password = name["password"] is not None
+    if len(small) != len(text):  # this letter is two in small letters, and then the places in the two texts differ
+        small = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i").lower()
+    for is_password, start, end in _names(small):
         shape = PASSWORD_VALUE if is_password else KEY_VALUE
-        value = re.compile(shape).match(text, name.end())
-        if value is None and FLAG.search(text, max(name.start() - 32, 0), name.start()):
-            value = re.compile(PASSWORD_FLAG if is_password else KEY_FLAG).match(text, name.end())
+        value = re.compile(shape).match(text, end)
+        if value is None and FLAG.search(text, max(start - 32, 0), start):
+            value = re.compile(PASSWORD_FLAG if is_password else KEY_FLAG).match(text, end)
         if value is not None and value.lastindex is not None:
             found.append(secret_edit(*value.span(value.lastindex), "password" if is_password else "assigned-key"))
     return found
+
+
+def _names(small: str) -> Iterator[tuple[bool, int, int]]:
+    """Where names of passwords (True) and keys stand. What they have in them is found much sooner than a pattern."""
+    for part, shape in NAMES:
+        at = small.find(part)
+        while at >= 0:
+            pattern = re.compile(shape)
+            end = at + len(part)
+            name = pattern.search(small, max(at - BEFORE_KEY, 0), end) if part == "key" else pattern.match(small, at)
+            if name is not None:
+                yield part.startswith("pass"), *name.span()
+            at = small.find(part, end)
 
 
 def _outside(text: str, spans: list[TextEdit]) -> list[TextEdit]:
