@@ -263,7 +263,7 @@ def _collect_texts(value: Any, texts: list[str], depth: int) -> bool:
                 return False
         texts += value
     elif kind in (list, tuple) and depth < DEEPEST:
-        return all([_collect_texts(each, texts, depth + 1) for each in value])
+        return all(_collect_texts(each, texts, depth + 1) for each in value)
     else:
         return value is None or kind in (int, float, bool)
     return True

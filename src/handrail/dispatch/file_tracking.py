@@ -43,9 +43,7 @@ log = logging.getLogger(__name__)
 
 def unread_problem(request: CallRequest) -> str:
     """Why the call cannot write what it declares: a file has not been read. Empty = all were read, or are new."""
-    cwd = os.fspath(request.ctx.cwd)
-    there = [path for path in request.access.writes if not _is_surely_new(path, cwd)]
-    for place in _places(request, there):
+    for place in _places(request, _split_new(request)[0]):
         if place.kind is FileKind.FILE and request.ctx.files.get(Path(place.real)) is None:
             return not_read(place.spelling)
     return ""
@@ -60,16 +58,20 @@ async def call_with_files(request: CallRequest, call: Callable[[CallRequest], Aw
     """
     files, cause = FileTracking(request), Cause.FAILED
     try:
-        await _run_quickly(files, files.begin)
+        if files.reads or files.changes:
+            await _run_step(files.begin, is_quick=files.is_quick(*files.changes, *files.reads))
         output, cause, problem, _ = await call(request)
     finally:
-        await _run_quickly(files, partial(files.finish, done=cause is Cause.DONE))
+        made = files.find_made()
+        if files.reads or files.changes or made:
+            finish = partial(files.finish, made, done=cause is Cause.DONE)
+            await _run_step(finish, is_quick=files.is_quick(*files.changes, *made))
     return output, cause, problem, files.notices
 
 
-async def _run_quickly(files: "FileTracking", step: Callable[[], None]) -> None:
+async def _run_step(step: Callable[[], None], *, is_quick: bool) -> None:
     """Run a step at once if that is quick, else in a thread."""
-    if files.is_quick:
+    if is_quick:
         step()
     else:
         await in_thread(step)
@@ -89,26 +91,40 @@ class FileTracking:
 
     def __init__(self, request: CallRequest) -> None:
         access = request.access
-        self._writes = _places(request, access.writes)
-        self._removes = _places(request, access.removes)
-        self._reads = _places(request, access.reads)
+        self._request = request
         self._files = request.ctx.files
         self._journal = request.ctx.run.undo() if access.changes_files else None
-        self._note = Note(request.tool.name, request.use.id)
+        written, self._new = _split_new(request) if self._journal is None else (access.writes, ())
+        self._writes = _places(request, written)
+        self._removes = _places(request, access.removes)
+        self.reads = _places(request, access.reads)
+        """The files that it reads."""
         self._looks: list[ReadRecord] = []
-        self._changes: dict[str, _ExpectedChange] = {}
+        self._expected: dict[str, _ExpectedChange] = {}
         self._missing_folders: dict[str, None] = {}
         self._lock = Lock()
         self._finished = False
         self.notices: list[str] = []
         """What the user should know about the undo journal."""
 
+    @property
+    def changes(self) -> list[Place]:
+        """The files that it changes, but for those that are surely new and not kept for undo."""
+        return self._writes + self._removes
+
     @cached_property
-    def is_quick(self) -> bool:
+    def _note(self) -> Note:
+        return Note(self._request.tool.name, self._request.use.id)
+
+    def is_quick(self, *places: Place) -> bool:
         """Whether the files are only looked at, and are so few and small that a thread would take longer."""
-        places = (*self._writes, *self._removes, *self._reads)
         few = self._journal is None and len(places) <= QUICK_FILES
         return few and sum([_size(place) for place in places]) <= QUICK_BYTES
+
+    def find_made(self) -> list[Place]:
+        """The files that were surely not there before the call, and may be now."""
+        cwd = os.fspath(self._request.ctx.cwd)
+        return _places(self._request, [path for path in self._new if not _is_surely_new(path, cwd)])
 
     def begin(self) -> None:
         """
@@ -124,48 +140,53 @@ class FileTracking:
                 self._expect(place, must_be_read=True)
             for place in self._removes:
                 self._expect(place, must_be_read=False)
-            for place in self._reads:
+            for place in self.reads:
                 self._look(place)
 
-    def finish(self, *, done: bool) -> None:
+    def finish(self, made: Sequence[Place], *, done: bool) -> None:
         """
         Look at all files after the call, or after `begin` failed: what has not changed is no change.
 
-        `done`: the call went well, so that what it read and wrote is known.
+        `made`: files that it made. `done`: the call went well, so that what it read and wrote is known.
         """
         with self._lock:  # of a call that was cancelled, `begin` may still be running
             self._finished = True
             for known in self._looks if done else ():
                 self._files.add(known)
-            for change in self._changes.values():
+            for change in (*self._expected.values(), *[_ExpectedChange(place, None, "") for place in made]):
                 try:
                     self._settle(change, done=done)
                 except (ToolError, OSError) as error:  # the journal has the old content and treats the new as unknown
                     log.warning("%s cannot be looked at after the call: %s", change.place.real, error)
 
     def _expect(self, place: Place, *, must_be_read: bool) -> None:
-        if place.kind in KINDS or place.real in self._changes:
+        if place.kind in KINDS or place.real in self._expected:
             return
         with TargetFile(place) as target:
             old = None
             if target.exists:
-                old = target.state(known_digest(target, self._files) if must_be_read else target.digest())
+                old = target.state(known_digest(target, self._files) if must_be_read else self._digest(target))
             key = ""
             if self._journal is not None and (old is not None or must_be_read):
                 key, notice = target.expect_change(old.digest if old else "", self._journal, self._note)
                 self.notices += filter(None, [notice])
-        self._changes[place.real] = _ExpectedChange(place, old, key)
+        self._expected[place.real] = _ExpectedChange(place, old, key)
         if old is None and self._journal is not None:
             self._missing_folders |= dict.fromkeys(_missing_folders(place.real))
 
     def _look(self, place: Place) -> None:
-        if place.kind is not FileKind.FILE or place.real in self._changes:
+        if place.kind is not FileKind.FILE or place.real in self._expected:
             return
         with suppress(ToolError), TargetFile(place) as target:  # the tool itself says what it cannot read
             if target.stat is not None and target.stat.st_size <= MAX_REMEMBERED_BYTES:
-                known = self._files.get(Path(place.real))
-                unchanged = known is not None and self._files.is_unchanged(known.path, target.stat)
-                self._looks.append(known if known and unchanged else target.read_record(target.digest()))
+                self._looks.append(target.read_record(self._digest(target)))
+
+    def _digest(self, target: TargetFile) -> str:
+        """The hash of the present content, which is known if size and times prove that the file has not changed."""
+        assert target.stat is not None
+        known = self._files.get(Path(target.place.real))
+        unchanged = known is not None and self._files.is_unchanged(known.path, target.stat)
+        return known.digest if known and unchanged else target.digest()
 
     def _settle(self, change: _ExpectedChange, *, done: bool) -> None:
         journal, new = self._journal, None
@@ -175,7 +196,7 @@ class FileTracking:
             return
         with TargetFile(change.place) as target:
             if target.exists:
-                known = target.read_record(target.digest())
+                known = target.read_record(self._digest(target))
                 new = target.state(known.digest)
                 if done:
                     self._files.add(known)
@@ -202,9 +223,27 @@ def _places(request: CallRequest, spellings: Sequence[str]) -> list[Place]:
     return [ctx.decided_place(spelling) or resolve(spelling, cwd, home) for spelling in spellings]
 
 
+def _split_new(request: CallRequest) -> tuple[Sequence[str], Sequence[str]]:
+    """The files to be written that may be there, and those that surely are not: a look tells, and finds no link."""
+    ctx, cwd = request.ctx, os.fspath(request.ctx.cwd)
+    there: list[str] = []
+    new: list[str] = []
+    for path in request.access.writes:
+        (new if ctx.decided_place(path) is None and _is_surely_new(path, cwd) else there).append(path)
+    return there, new
+
+
 def _is_surely_new(spelling: str, cwd: str) -> bool:
     """Whether nothing is there under a plain path, which takes a tenth of resolving it."""
-    return not spelling.startswith("~") and ".." not in spelling and not os.path.lexists(posixpath.join(cwd, spelling))
+    if spelling.startswith("~") or ".." in spelling:
+        return False
+    try:
+        os.lstat(posixpath.join(cwd, spelling))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        pass
+    return False
 
 
 def _size(place: Place) -> int:

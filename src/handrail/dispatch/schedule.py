@@ -106,6 +106,9 @@ class PlaceUse:
         self.lower_readers: WaitGroup | None = None
 
 
+Spots: TypeAlias = list[PlaceUse]
+
+
 class Schedule:
     """The unfinished calls in the order they were asked for. `lane` is what the caps by tool are counted by."""
 
@@ -181,11 +184,13 @@ class Schedule:
 
     def _place(self, node: ScheduledCall) -> None:
         self._nodes[node.key] = node
+        writes = [self._spots_of(place) for place in node.footprint.writes]
+        reads = [self._spots_of(place) for place in node.footprint.reads]
         if node.started:
             self._count(node)
         else:
-            self._wait(node)
-        self._join(node)
+            self._wait(node, writes, reads)
+        self._join(node, writes, reads)
         if not node.started and not node.pending:
             heapq.heappush(self._ready, node.key)
 
@@ -194,25 +199,23 @@ class Schedule:
         if node.lane in self._caps:
             self._running_in[node.lane] += 1
 
-    def _wait(self, node: ScheduledCall) -> None:
+    def _wait(self, node: ScheduledCall, writes: list[Spots], reads: list[Spots]) -> None:
         if node.held:
             node.wait_for(self._gate)
         for name, use in self._grouped.items():
             if name != node.footprint.group:
                 node.wait_for(use.writers)
                 node.wait_for(use.readers if node.footprint.writes else None)
-        for place in node.footprint.writes:
-            for above in self._above(place):
-                node.wait_for(above.writers, above.readers)
-            spot = self._spot(place)
+        for *above, spot in writes:
+            for higher in above:
+                node.wait_for(higher.writers, higher.readers)
             node.wait_for(spot.writers, spot.readers, spot.lower_writers, spot.lower_readers)
-        for place in node.footprint.reads:
-            for above in self._above(place):
-                node.wait_for(above.writers)
-            spot = self._spot(place)
+        for *above, spot in reads:
+            for higher in above:
+                node.wait_for(higher.writers)
             node.wait_for(spot.writers, spot.lower_writers)
 
-    def _join(self, node: ScheduledCall) -> None:
+    def _join(self, node: ScheduledCall, writes: list[Spots], reads: list[Spots]) -> None:
         """Called after `_wait`, so that a call never waits for itself."""
         if group := node.footprint.group:
             use = self._grouped.setdefault(group, PlaceUse())
@@ -221,15 +224,13 @@ class Schedule:
             else:
                 use.readers = node.join(use.readers)
             return
-        for place in node.footprint.writes:
-            for above in self._above(place):
-                above.lower_writers = node.join(above.lower_writers)
-            spot = self._spot(place)
+        for *above, spot in writes:
+            for higher in above:
+                higher.lower_writers = node.join(higher.lower_writers)
             spot.writers = node.join(spot.writers)
-        for place in node.footprint.reads:
-            for above in self._above(place):
-                above.lower_readers = node.join(above.lower_readers)
-            spot = self._spot(place)
+        for *above, spot in reads:
+            for higher in above:
+                higher.lower_readers = node.join(higher.lower_readers)
             spot.readers = node.join(spot.readers)
 
     def _leave(self, node: ScheduledCall) -> None:
@@ -246,8 +247,9 @@ class Schedule:
                 heapq.heappush(self._ready, waiter.key)
         group.waiters.clear()
 
-    def _above(self, place: Place) -> Iterable[PlaceUse]:
-        return [self._spot(place[:depth]) for depth in range(len(place))] if place else ()
+    def _spots_of(self, place: Place) -> Spots:
+        """The spot of a place, behind those of all places above it."""
+        return [self._spot(place[:depth]) for depth in range(len(place))] + [self._spot(place)]
 
     def _spot(self, place: Place) -> PlaceUse:
         spot = self._spots.get(place)
