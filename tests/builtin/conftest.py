@@ -1,7 +1,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,11 @@ def made(cwd: Path, **env: str) -> ToolServices:
     return default_services(
         {"PATH": os.environ["PATH"], "HOME": str(cwd / "home"), "HANDRAIL_STATE_DIR": state, **env}, cwd
     )
+
+
+def hiding(is_hidden: Callable[[str], bool]) -> Callable[[str], Callable[[str], bool]]:
+    """What services hide, told by the whole path."""
+    return lambda folder: lambda name: is_hidden(f"{folder}/{name}")
 
 
 @pytest.fixture

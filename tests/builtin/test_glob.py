@@ -18,6 +18,7 @@ from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
+from tests.builtin.conftest import hiding
 
 
 def search(ctx: ToolContext, services: ToolServices, pattern: str, **rest: Any) -> list[str]:
@@ -216,7 +217,7 @@ def test_what_a_rule_hides_is_not_found(ctx: ToolContext, services: ToolServices
         asked.append(path)
         return "secret" in path
 
-    careful = replace(services, hidden=hidden)
+    careful = replace(services, hidden_in=hiding(hidden))
 
     assert search(ctx, careful, "**/*.txt") == ["open.txt", "sub/open.txt"]
     assert search(ctx, careful, "sub/*.txt") == ["sub/open.txt"]

@@ -32,6 +32,8 @@ from handrail.tools.wording import several
 
 MAX_FILES = 100
 MAX_ENTRIES = 1_000
+EVERYTHING = "/**/*"
+"""A glob that excludes nothing, and would take ripgrep a tenth of its time."""
 NO_IGNORE = "CLAUDE_CODE_GLOB_NO_IGNORE"
 OFF = frozenset({"0", "false", "no", "off"})
 
@@ -125,7 +127,8 @@ class Glob(ReadOnlyTool[GlobInput]):
 
     def _arguments(self, globs: list[str], pattern: str) -> list[str]:
         """Where ignore files count, no glob is passed: it would override them."""
-        given = [f"--glob={glob}" for glob in globs] if not self._respects_ignore_files else []
+        needs_globs = not self._respects_ignore_files and EVERYTHING not in globs
+        given = [f"--glob={glob}" for glob in globs] if needs_globs else []
         kept = set(pattern.split("/"))
         given += [f"--glob=!{name}" for name in VERSION_CONTROL if name not in kept]
         ignore = [] if self._respects_ignore_files else ["--no-ignore"]

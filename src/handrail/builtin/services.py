@@ -23,9 +23,13 @@ ObjectToTask: TypeAlias = Callable[[str, Mapping[str, Any], RunContext], Awaitab
 """Called with TaskCreated or TaskCompleted and the task's fields; returns why not, or an empty text."""
 
 
-def nothing_hidden(_path: str) -> bool:
-    """For programs without rules."""
+def shows_name(_name: str) -> bool:
     return False
+
+
+def nothing_hidden(_folder: str) -> Callable[[str], bool]:
+    """For programs without rules."""
+    return shows_name
 
 
 def usual_quota() -> int:
@@ -45,8 +49,8 @@ class ToolServices:
     """A private folder of this session. The first tool that writes there creates it."""
     plan: Path | None = None
     """The plan file; None = `plan.md` in that folder."""
-    hidden: Callable[[str], bool] = nothing_hidden
-    """Whether a rule forbids reading this real path, so that searches leave it out."""
+    hidden_in: Callable[[str], Callable[[str], bool]] = nothing_hidden
+    """For the real path of a folder: whether a rule forbids reading the file of a name, so searches leave it out."""
     delegate: Delegate | None = None
     """Runs sub-agents; None = there are none."""
     worktrees: Callable[[], Worktrees] | None = None
@@ -81,6 +85,11 @@ class ToolServices:
     """Servers of other machines that start runs, by name."""
     sorts_by_name: bool = False
     """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""
+
+    def hidden(self, path: str) -> bool:
+        """Whether a rule forbids reading this real path."""
+        folder, _, name = path.rpartition("/")
+        return self.hidden_in(folder)(name)
 
     @property
     def plan_file(self) -> Path:

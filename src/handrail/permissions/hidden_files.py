@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeAlias
 
 from handrail.permissions.paths import secret
 from handrail.permissions.policy import Policy
@@ -10,14 +11,15 @@ from handrail.shell.secrets import secret_name
 
 MAX_FOLDERS, MAX_NAMES = 4_096, 32_768
 
-is_secret = lru_cache(MAX_NAMES)(secret_name)
+HiddenNames: TypeAlias = Callable[[str], bool]
+"""Whether searches leave out the file of a name in one folder."""
 
 
-def hidden_file_check(policy: Policy) -> Callable[[str], bool]:
+def hidden_name_checks(policy: Policy) -> Callable[[str], HiddenNames]:
     """
-    Build a check whether searches leave out the file at a real path.
+    Build a function that gives, for a folder by its real path, the check of the names in it.
 
-    It runs for every file of a search, so what holds for all files of a folder is found out once.
+    A search asks for every file, so what holds for a folder or for a name is found out once.
     """
     deny, ask, allow = (policy.index[kind].read for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW))
     shows_secrets = policy.mode == "bypassPermissions"
@@ -26,19 +28,24 @@ def hidden_file_check(policy: Policy) -> Callable[[str], bool]:
         path = f"{folder}/{name}"
         if deny.find(path) or ask.find(path):
             return True
-        return not shows_secrets and (is_secret(name) or secret(folder)) and not allow.find(path)
+        return not shows_secrets and (secret_name(name) or secret(folder)) and not allow.find(path)
+
+    @lru_cache(MAX_NAMES)
+    def is_suspect(name: str) -> bool:
+        return secret_name(name) or deny.may_match_name(name) or ask.may_match_name(name)
 
     @lru_cache(MAX_FOLDERS)
-    def check_in(folder: str) -> Callable[[str], bool]:
-        """The check for the names in one folder, which looks at rules only where one may match."""
-        objecting = [quick for index in (deny, ask) if (quick := index.inside(folder)) is not None]
-        if secret(folder):
+    def check_in(folder: str) -> HiddenNames:
+        if secret(folder) or deny.covers(folder) or ask.covers(folder):
             return lambda name: needs_question(folder, name)
-        if not objecting:
-            return lambda name: is_secret(name) and needs_question(folder, name)
-        return lambda name: (
-            (is_secret(name) or any(quick(name) for quick in objecting)) and needs_question(folder, name)
-        )
+        return lambda name: is_suspect(name) and needs_question(folder, name)
+
+    return check_in
+
+
+def hidden_file_check(policy: Policy) -> Callable[[str], bool]:
+    """Build a check whether searches leave out the file at a real path."""
+    check_in = hidden_name_checks(policy)
 
     def is_hidden(path: str) -> bool:
         folder, _, name = path.rpartition("/")

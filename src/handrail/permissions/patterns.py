@@ -12,8 +12,8 @@ and Unicode composition.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -192,8 +192,6 @@ Entries = list[tuple[Pattern, Rule]]
 class PathIndex:
     """Finds the rules that match a path. The cost depends on the depth of the path, not on the number of rules."""
 
-    __slots__ = ("empty", "endings", "folders", "names", "narrow", "others")
-
     def __init__(self, rules: Iterable[Rule], anchors: Anchors, *, narrow: bool) -> None:
         self.narrow = narrow
         self.folders: dict[str, Entries] = {}
@@ -213,31 +211,36 @@ class PathIndex:
             return self.names.setdefault(pattern.name, [])
         return self.endings.setdefault(pattern.ending, []) if pattern.ending else self.others
 
-    def inside(self, folder: str) -> Callable[[str], bool] | None:
+    def covers(self, folder: str) -> bool:
         """
-        A quick check for the files of one folder: whether a rule may match the file of a name, so that `find` has to
-        tell. None = no rule can match any of them. The folder is an absolute path without a slash at its end.
+        Whether a rule may match files of a folder for another reason than their names, so that `find` has to tell.
+
+        The folder is an absolute path without a slash at its end.
         """
         if self.empty:
-            return None
+            return False
         key = folder if self.narrow else folder.lower()
         names = key.split("/")
-        if (
+        return bool(
             self.others
             or not folder.isascii()
+            or key in self._parents
             or not self.folders.keys().isdisjoint(folders_to(key))
             or not self.names.keys().isdisjoint(names)
             or not self.endings.keys().isdisjoint(map(ending_of, names))
-        ):
-            return _always
-        by_path, by_name, by_ending, narrow = self.folders, self.names, self.endings, self.narrow
+        )
 
-        def may_match(name: str) -> bool:
-            plain = name if narrow else name.lower()
-            found = plain in by_name or f"{key}/{plain}" in by_path or ending_of(plain) in by_ending
-            return found or not name.isascii()
+    def may_match_name(self, name: str) -> bool:
+        """Whether a rule may match files of this name in any folder, so that `find` has to tell."""
+        if self.empty:
+            return False
+        plain = name if self.narrow else name.lower()
+        return plain in self.names or ending_of(plain) in self.endings or not name.isascii()
 
-        return may_match
+    @cached_property
+    def _parents(self) -> frozenset[str]:
+        """The folders in which a rule names a file or folder."""
+        return frozenset(path.rpartition("/")[0] for path in self.folders)
 
     def find(self, path: str) -> list[Rule]:
         """The rules that match an absolute path. A folder ends with a slash."""
@@ -259,10 +262,6 @@ class PathIndex:
                 ends = map(ending_of, names)
                 candidates = [*candidates, *(entry for end in ends for entry in self.endings.get(end, ()))]
         return [rule for pattern, rule in candidates if pattern.regex.fullmatch(path)] if candidates else []
-
-
-def _always(_name: str) -> bool:
-    return True
 
 
 def ending_of(name: str) -> str:

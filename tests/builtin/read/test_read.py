@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builtin.conftest import hiding
 
 from handrail.builtin.read.text import MAX_BYTES, LineRange
 from handrail.builtin.read.text import show_lines as lines_of
@@ -165,7 +166,7 @@ def test_names_that_a_rule_hides_or_that_lie_elsewhere_are_not_suggested(
 ) -> None:
     (ctx.cwd / "secret.env").write_text("")
     (tmp_path / "other.txt").write_text("")
-    careful = replace(services, hidden=lambda path: "secret" in path)
+    careful = replace(services, hidden_in=hiding(lambda path: "secret" in path))
 
     for path in ("secret.en", str(tmp_path / "other.tx")):
         with pytest.raises(ToolError, match=r"does not exist\. Use Glob"):

@@ -13,10 +13,9 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from heapq import nsmallest
 from pathlib import Path
 from typing import Self
 
@@ -39,6 +38,8 @@ UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
 INSTALLED = ("site-packages", "dist-packages")
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 MAX_FOLDERS = 20_000
+SORT_EVERY = 4
+"""So many times what is asked for is kept before what is too old is dropped."""
 
 
 class Folder:
@@ -154,27 +155,45 @@ def one_line(path: str) -> str:
 
 def visible_names(folder: Folder, names: Iterable[bytes], services: ToolServices) -> Iterable[bytes]:
     """The names that no rule hides."""
-    hidden = services.hidden
-    if hidden is nothing_hidden:
-        return names
-    start = f"{folder.real.rstrip('/')}/"
-    return (name for name in names if not hidden(start + os.fsdecode(name.removeprefix(b"./"))))
+    hidden_in = services.hidden_in
+    return names if hidden_in is nothing_hidden else _visible(folder.real.rstrip("/"), names, hidden_in)
+
+
+def _visible(top: str, names: Iterable[bytes], hidden_in: Callable[[str], Callable[[str], bool]]) -> Iterator[bytes]:
+    """Rules are looked up once for each folder."""
+    encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+    checks: dict[bytes, Callable[[str], bool]] = {}
+    for name in names:
+        above, _, own = name.rpartition(b"/")
+        is_hidden = checks.get(above)
+        if is_hidden is None:
+            below = os.fsdecode(above.removeprefix(b"./"))
+            is_hidden = checks[above] = hidden_in(f"{top}/{below}" if above not in (b"", b".") else top)
+        if not is_hidden(own.decode(encoding, errors)):
+            yield name
 
 
 def sort_names(
-    folder: Folder, names: Iterable[bytes], services: ToolServices, count: int | None = None
+    folder: Folder, names: Iterable[bytes], services: ToolServices, count: int = sys.maxsize
 ) -> tuple[list[bytes], int]:
     """The existing names, newest first or by name, at most `count`, and how many there are in all."""
     found: list[tuple[int, bytes]] = []
+    total, oldest = 0, sys.maxsize
     look, descriptor, by_name = os.stat, folder.descriptor, services.sorts_by_name
     for name in names:
         try:
             age = -look(name, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns
         except OSError:
             continue
-        found.append((0 if by_name else age, name))
-    chosen = sorted(found) if count is None or len(found) <= count else nsmallest(count, found)
-    return [name for _, name in chosen], len(found)
+        total += 1
+        if by_name:
+            age = 0
+        if age <= oldest:
+            found.append((age, name))
+            if len(found) > SORT_EVERY * count:  # most files of a large folder are older than those
+                found = sorted(found)[:count]
+                oldest = found[-1][0]
+    return [name for _, name in sorted(found)[:count]], total
 
 
 class RipgrepProcess:

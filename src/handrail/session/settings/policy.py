@@ -7,7 +7,7 @@ from handrail.config.flags import SettingsFlags
 from handrail.config.places import SettingsPlaces
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.files.search_path import program_folders
-from handrail.permissions.hidden_files import hidden_file_check
+from handrail.permissions.hidden_files import HiddenNames, hidden_name_checks
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.session.settings.caller_names import NO_NAMES, CallerNames
 from handrail.session.settings.load import LoadedSettings
@@ -38,18 +38,18 @@ def build_policy(
     return named.with_directories(loaded.folders).with_own(own).with_rules(rules)
 
 
-def hidden_files(in_force: Callable[[], LivePolicy]) -> Callable[[str], bool]:
+def hidden_files(in_force: Callable[[], LivePolicy]) -> Callable[[str], HiddenNames]:
     """
-    Whether a search leaves out the file at a real path, by the policy that its call was judged by.
+    Give the check of the names in a folder: which ones a search leaves out, by the policy that its call was judged by.
 
-    A search asks for each of its files, so this does not look at the settings files again.
+    A search asks for each of its folders, so this does not look at the settings files again.
     """
-    known: list[tuple[Policy, Callable[[str], bool]]] = []
+    known: list[tuple[Policy, Callable[[str], HiddenNames]]] = []
 
-    def is_hidden(path: str) -> bool:
+    def check_in(folder: str) -> HiddenNames:
         now = in_force().last
         if not known or known[0][0] is not now:
-            known[:] = [(now, hidden_file_check(now))]
-        return known[0][1](path)
+            known[:] = [(now, hidden_name_checks(now))]
+        return known[0][1](folder)
 
-    return is_hidden
+    return check_in
