@@ -205,7 +205,7 @@ def read(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Iterator[Re
                     f"{path} is not a file that could hold a session. Give the id of a session, or its .jsonl file."
                 )
             for number, line in enumerate(file, 1):
-                if line.strip():
+                if not line.isspace():
                     yield parse_line(line, number, path, decode)
     except OSError as error:
         raise SessionError(

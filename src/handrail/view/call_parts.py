@@ -26,12 +26,17 @@ def set_decision(call: CallData, decision: DecisionData, subject: str) -> None:
 
 def set_stages(call: CallData, micros: Sequence[int]) -> None:
     """Set the stages of a call that has ended. Its end is when it was written, so the others are counted back."""
-    queued, validated, decided, ran, fitted = (each / 1e6 for each in micros)
+    queued, validated, decided, ran, fitted = micros
     decision = call["decision"]
-    waited = min(decision["waiting"], decided) if decision else 0.0
-    call["stages"] = StageSeconds(
-        queued=queued, validated=validated, decided=decided, waited=waited, ran=ran, fitted=fitted
-    )
+    stages: StageSeconds = {
+        "queued": queued / 1e6,
+        "validated": validated / 1e6,
+        "decided": decided / 1e6,
+        "waited": min(decision["waiting"], decided / 1e6) if decision else 0.0,
+        "ran": ran / 1e6,
+        "fitted": fitted / 1e6,
+    }
+    call["stages"] = stages
 
 
 def result_text(content: Any) -> str:

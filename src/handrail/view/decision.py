@@ -62,6 +62,7 @@ def update_texts(updates: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def subject_of(values: Mapping[str, Any]) -> str:
     """What a call is about, in a line: the value that says most."""
-    named = next((values[key] for key in SUBJECT_KEYS if isinstance(values.get(key), str) and values[key]), None)
-    found = named or next((value for value in values.values() if isinstance(value, str) and value), "")
-    return " ".join(found[: 2 * MAX_SUBJECT].split())[:MAX_SUBJECT]
+    for value in (*map(values.get, SUBJECT_KEYS), *values.values()):
+        if value and isinstance(value, str):
+            return " ".join(value[: 2 * MAX_SUBJECT].split())[:MAX_SUBJECT]
+    return ""

@@ -131,25 +131,25 @@ class RunReader:
     def _queue_call(self, lane: AgentLane, block: Mapping[str, Any], number: int) -> None:
         key = (lane.data["id"], str(block["id"]))
         values = dict(block.get("input") or {})
-        call = CallData(
-            id=key[1],
-            agent=key[0],
-            turn=lane.turn,
-            tool=str(block["name"]),
-            subject=subject_of(values),
-            input={name: shorten(value) for name, value in values.items()} if self.most else values,
-            queued=self.now,
-            started=None,
-            ended=None,
-            status="running",
-            cause="",
-            early=False,
-            stages=None,
-            result="",
-            size=0,
-            decision=None,
-            starts_agent="",
-        )
+        call: CallData = {
+            "id": key[1],
+            "agent": key[0],
+            "turn": lane.turn,
+            "tool": str(block["name"]),
+            "subject": subject_of(values),
+            "input": {name: shorten(value) for name, value in values.items()} if self.most else values,
+            "queued": self.now,
+            "started": None,
+            "ended": None,
+            "status": "running",
+            "cause": "",
+            "early": False,
+            "stages": None,
+            "result": "",
+            "size": 0,
+            "decision": None,
+            "starts_agent": "",
+        }
         if (decision := self._decisions.get(key)) is not None:
             set_decision(call, decision, self._subjects[key])
         place = lane.calls[key[1]] = len(self.calls)
@@ -200,16 +200,16 @@ class RunReader:
         self._changed["calls"].add(place)
 
     def _entry(self, lane: AgentLane, kind: EntryKind, text: str, number: int, call: int | None = None) -> None:
-        entry = EntryData(
-            kind=kind,
-            agent=lane.data["id"],
-            at=self.now,
-            turn=lane.turn,
-            call=call,
-            text=text[: self.most or None],
-            size=len(text),
-            line=number,
-        )
+        entry: EntryData = {
+            "kind": kind,
+            "agent": lane.data["id"],
+            "at": self.now,
+            "turn": lane.turn,
+            "call": call,
+            "text": text[: self.most or None],
+            "size": len(text),
+            "line": number,
+        }
         self._changed["entries"].add(len(self.entries))
         self.entries.append(entry)
 
