@@ -23,7 +23,7 @@ from handrail.dispatch.approval.question import Question
 from handrail.permissions.risk import Level, Risk
 from handrail.processes.peers import is_descendant
 from handrail.session.live import questions as live_questions
-from handrail.session.live.questions import question_json
+from handrail.session.live.question_json import question_json, read_live_answer
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.permission import Allow, Deny
@@ -94,7 +94,7 @@ async def test_the_first_of_two_people_answers_and_the_other_sees_that_it_is_ove
             for each in asked.values():
                 await each.wait_for()
             shown = await asked["Ada"].inner_text()
-            await asked["Ada"].get_by_role("button", name="Allow once").click()
+            await asked["Ada"].get_by_role("button", name="Yes, this once").click()
             await asked["Bob"].wait_for(state="detached")
             out, said = await running.communicate()
 
@@ -226,7 +226,7 @@ VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_si
     )
 )
 def test_only_a_clear_yes_to_what_was_shown_allows(said: dict[str, Any]) -> None:
-    answer = live_questions.read_live_answer(QUESTION, said)
+    answer = read_live_answer(QUESTION, said)
 
     is_yes = said.get("choice") == "allow" and said.get("digest") == SHOWN
     assert isinstance(answer, Allow) == is_yes

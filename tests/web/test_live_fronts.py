@@ -8,7 +8,7 @@ import pytest
 from claude_agent_sdk import PermissionResultAllow, ResultMessage
 from playwright.async_api import Locator, Page
 
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 from tests.cli.test_run import variables
 from tests.interactive import Conversing
@@ -45,6 +45,36 @@ async def test_the_page_shows_what_the_model_writes_and_then_the_record_of_it(tm
     assert shown.count("The first words, then <b>others</b>, and the end.") == 1
 
 
+async def test_the_page_shows_what_a_sub_agent_writes_from_the_moment_it_begins(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    more, rest = asyncio.Event(), asyncio.Event()
+    task = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
+    replies = [
+        Reply((ToolUse("a1", "Agent", task),), to="Delegate"),
+        Reply((Text("\U0001f600\U0001f600 seen. Then more."),), to="Look around", piece=8, gates={3: more, 4: rest}),
+        Reply((Text("All done."),), to="Delegate"),
+    ]
+    async with ModelServer(replies) as server:
+        run = started("-p", "Delegate it.", "--live", state=tmp_path, **asks(server))
+        async with pages(tmp_path, "Ada") as people, run as running:
+            page = people["Ada"]
+            await page.get_by_role("link", name="Delegate it.").click()
+            agents = page.get_by_label("Agent")
+            await agents.wait_for()
+            name = await agents.locator("option").nth(1).get_attribute("value")
+            await agents.select_option(name)
+            await page.get_by_text("\U0001f600\U0001f600 seen.", exact=True).wait_for()
+            await page.get_by_text("writing").wait_for()
+            more.set()
+            await page.get_by_text("\U0001f600\U0001f600 seen. Then mo", exact=True).wait_for()
+            rest.set()
+            await running.communicate()
+            await page.get_by_text("Ended:").wait_for()
+            shown = await page.locator("main").inner_text()
+    assert shown.count("\U0001f600\U0001f600 seen. Then more.") == 1
+    assert "writing" not in shown
+
+
 @pytest.mark.parametrize("where", ["page", "terminal"])
 async def test_a_question_of_the_terminal_is_answered_there_or_on_the_page(tmp_path: Path, where: str) -> None:
     project = tmp_path / "project"
@@ -60,7 +90,7 @@ async def test_a_question_of_the_terminal_is_answered_there_or_on_the_page(tmp_p
         asked = question(people["Ada"])
         await asked.wait_for()
         if where == "page":
-            await asked.get_by_role("button", name="Allow once").click()
+            await asked.get_by_role("button", name="Yes, this once").click()
         else:
             await terminal.until_asked()
             terminal.type("1")
@@ -95,7 +125,7 @@ async def test_a_question_of_the_sdk_is_answered_by_its_program_or_on_the_page(t
         await asked.wait_for()
         on_page.set()
         if where == "page":
-            await asked.get_by_role("button", name="Allow once").click()
+            await asked.get_by_role("button", name="Yes, this once").click()
         [result] = only(await working, ResultMessage)
         await asked.wait_for(state="detached")
     assert result.result == "Done."

@@ -36,10 +36,7 @@ async def open_chat(chosen: argparse.Namespace, terminal: Terminal) -> Chat:
         host = SessionHost(on_warning=warn, handler=handler, stays=True)
         return open_session(replace(session_spec(chosen), interactive=True), env, host)
 
-    def mode_after_plan() -> str:
-        return session.settings.policy().leaving_plan().mode
-
-    own = ConversationHandler(terminal, card_of, mark, mode_after_plan)
+    own = ConversationHandler(terminal, card_of, mark)
     handler = handler_for(chosen, own)
     await ask_trust(chosen, terminal)
     await ask_session(chosen, terminal)

@@ -65,11 +65,8 @@ async def open_chat(chosen: argparse.Namespace, front: "PlainFront") -> Chat:
     def mark(_use_id: str, _is_open: bool) -> None:
         """A question is on the screen by itself."""
 
-    def mode_after_plan() -> str:
-        return session.settings.policy().leaving_plan().mode
-
     def open_for(env: dict[str, str]) -> Session:
-        own = ConversationHandler(front, lambda _use: None, mark, mode_after_plan)
+        own = ConversationHandler(front, lambda _use: None, mark)
         host = SessionHost(on_warning=front.warn, handler=handler_for(chosen, own), stays=True)
         return open_session(replace(session_spec(chosen), interactive=True), env, host)
 

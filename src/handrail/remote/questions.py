@@ -5,18 +5,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from handrail.dispatch.approval.choices import ALLOW, DENY, STOP, AnswerChoice, answer_choices
 from handrail.dispatch.approval.question import ApprovalAnswer, Question
 from handrail.errors import HttpRefusalError
-from handrail.session.live.questions import question_json, read_live_answer
+from handrail.session.live.question_json import question_json, read_live_answer
 from handrail.tools.permission import Deny
+
+OFFERED = frozenset({ALLOW, STOP, DENY})
 
 
 class RunQuestions:
     """
     Asks clients; the first answer counts, and without one in time the answer is no.
 
-    No answer changes rules: "always" is not offered, because what a run may do is for the operator of the server to
-    say. `tell` adds a line to those of the run.
+    No answer changes rules or the call: what a run may do is for the operator of the server to say. `tell` adds a line
+    to those of the run.
     """
 
     who = "person"
@@ -28,7 +31,7 @@ class RunQuestions:
 
     def as_json(self) -> list[dict[str, Any]]:
         """The open questions."""
-        return [question_json(question) for question, _ in self._open.values()]
+        return [_shown(question) for question, _ in self._open.values()]
 
     async def ask(self, question: Question) -> ApprovalAnswer | None:
         """The answer of a client."""
@@ -58,15 +61,24 @@ class RunQuestions:
         if known is None or known[1].done():
             raise HttpRefusalError(409, "The question was answered already, or taken back.")
         question, waiting = known
-        found = read_live_answer(question, {**said, "person": client})
+        found = read_live_answer(question, {**said, "person": client}, far_choices(question))
         if isinstance(found, str):
             raise HttpRefusalError(409, found)
         waiting.set_result(found)
 
 
+def far_choices(question: Question) -> list[AnswerChoice]:
+    """The ways in which a client may answer."""
+    return [each for each in answer_choices(question) if each.value in OFFERED]
+
+
+def _shown(question: Question) -> dict[str, Any]:
+    return question_json(question, far_choices(question))
+
+
 def question_line(question: Question) -> dict[str, Any]:
     """A question as a line of the run, in the format of the control protocol, with what an answer needs."""
-    shown = question_json(question)
+    shown = _shown(question)
     return {
         "type": "control_request",
         "request_id": question.id,

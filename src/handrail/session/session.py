@@ -132,6 +132,8 @@ class Session:
         self.background = BackgroundWork(self.agents, self.services, self.schedules, self.conversation)
         self.usage = SessionUsage(self.conversation, self.model_facts.window)
         self._live_text = live_text.LiveText(self.live) if self.live is not None else None
+        if self._live_text is not None:
+            self.agents.observers.append(self._live_text.on_news)
         self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
         if self.servers is not None:
             self.server_tools = server_tools.ServerTools(

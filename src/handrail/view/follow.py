@@ -13,12 +13,11 @@ from handrail.view.files import (
     audit_logs,
     decode_json,
     describe_agent,
-    read_changes,
 )
 from handrail.view.reader import MAX_TEXT, RunReader
 
 LOOK_AROUND = 20
-"""At every so many looks it also looks for new files."""
+"""At every so many looks it also looks for new files, and whenever their folders have changed."""
 
 
 class TailedFile:
@@ -52,6 +51,14 @@ class TailedFile:
                 yield line
 
 
+def _changed(folder: Path | None) -> int:
+    """When files were last added to a folder; 0 if it is not there."""
+    try:
+        return folder.stat().st_mtime_ns if folder else 0
+    except OSError:
+        return 0
+
+
 class RunFollower:
     """The record of a session that may still grow. `look` is cheap when nothing has happened."""
 
@@ -61,8 +68,8 @@ class RunFollower:
         self._session = TailedFile(files.session)
         self._agents: dict[Path, TailedFile] = {}
         self._logs: dict[Path, TailedFile] = {}
-        self._journal = 0
         self._looks = 0
+        self._folders: list[int] = []
         if not files.session.is_file():
             raise SessionError(f"There is no session {files.id!r}. `handrail sessions list` shows which there are.")
 
@@ -70,7 +77,9 @@ class RunFollower:
         """Read what is new; what it changed, by list and position, is empty if nothing was."""
         for line in self._session.take():
             self._add(line, self._session)
-        if self._looks % LOOK_AROUND == 0:
+        folders = [_changed(each) for each in (self.files.subagents, self.files.state and self.files.state / "audit")]
+        if self._looks % LOOK_AROUND == 0 or folders != self._folders:
+            self._folders = folders
             self._look_around()
         self._looks += 1
         for tailed in self._agents.values():
@@ -80,14 +89,13 @@ class RunFollower:
             self._read_log(log)
         changed = {name: each for name, each in self.reader.take_changed().items() if each}
         if changed:
-            self._read_journal()
             changed["facts"] = self.facts()
         return changed
 
     def facts(self) -> dict[str, Any]:
         """The parts of the record that are not lists of what happened."""
         record = self.reader.record()
-        names = ("title", "model", "began", "ended", "outcome", "problem", "totals", "agents", "changes")
+        names = ("title", "model", "began", "ended", "outcome", "problem", "totals", "agents")
         return {name: getattr(record, name) for name in names}
 
     def _add(self, line: bytes, tailed: TailedFile) -> None:
@@ -116,11 +124,3 @@ class RunFollower:
                         value = decode_json(line)
                         if value["session"] == self.files.id:
                             self.reader.add_decision(value)
-
-    def _read_journal(self) -> None:
-        with suppress(OSError):
-            if self.files.journal is not None:
-                changed = (self.files.journal / "index.jsonl").stat().st_mtime_ns
-                if changed != self._journal:
-                    self._journal = changed
-                    read_changes(self.reader, self.files)

@@ -67,12 +67,12 @@ class LiveSessions(Protocol):
         """Return the version as soon as it is another one."""
         ...
 
-    def writing(self, session: str) -> str:
-        """The text that the model of a session writes now."""
+    def writing(self, session: str) -> Mapping[str, str]:
+        """The texts that the agents of a session write now."""
         ...
 
     async def wait_for_text(self) -> None:
-        """Return when the model of a session has written more."""
+        """Return when an agent of a session has written more."""
         ...
 
     async def answer(self, person: str, answer: Mapping[str, Any]) -> str:
@@ -278,12 +278,16 @@ async def _question_events(live: LiveSessions, queue: "asyncio.Queue[bytes]") ->
 
 
 async def _text_events(live: LiveSessions, session: str, queue: "asyncio.Queue[bytes]") -> None:
-    """What is new in the text that the model writes; from the beginning when it is another text."""
-    sent = ""
+    """What is new in the texts that agents write; all of it when it is another text."""
+    sent: Mapping[str, str] = {}
     while True:
-        if (text := live.writing(session)) != sent:
-            start = len(sent) if text.startswith(sent) else 0
-            await queue.put(_event("writing", {"from": start, "text": text[start:]}))
-            sent = text
-        else:
+        texts = live.writing(session)
+        for agent in sent.keys() | texts.keys():
+            before, text = sent.get(agent, ""), texts.get(agent, "")
+            if text != before:
+                goes_on = bool(before) and text.startswith(before)
+                news = {"agent": agent, "more": goes_on, "text": text.removeprefix(before) if goes_on else text}
+                await queue.put(_event("writing", news))
+        sent = texts
+        if texts == live.writing(session):  # nothing has come while that was sent
             await live.wait_for_text()

@@ -19,7 +19,7 @@ from handrail.view.changes import FileDiff
 from handrail.view.model import RunRecord
 from handrail.web.assets import assets
 
-MODULES = ("dom", "source", "list", "ask", "frame", "call", "changes", "timeline", "run", "app")
+MODULES = ("dom", "source", "list", "call", "changes", "ask", "frame", "timeline", "run", "app")
 """In the order of their imports."""
 IMPORT = re.compile(r"^import .*$", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)

@@ -25,8 +25,8 @@ class LiveSession:
         self._replies: dict[int, asyncio.Future[str]] = {}
         self.id = ""
         self.questions: list[dict[str, Any]] = []
-        self.writing = ""
-        """The text that the model writes now."""
+        self.writing: dict[str, str] = {}
+        """The texts that are written now, by agent."""
 
     async def follow(self, on_change: Callable[[], None], on_text: Callable[[], None]) -> None:
         """Read what it says until it leaves."""
@@ -38,7 +38,7 @@ class LiveSession:
                     self.questions = [{**each, "session": self.id} for each in said["questions"]]
                     on_change()
                 elif "writing" in said:
-                    self.writing = self.writing[: int(said["writing"]["from"])] + str(said["writing"]["text"])
+                    self._write(said["writing"])
                     on_text()
                 elif (reply := self._replies.pop(said["number"], None)) is not None and not reply.done():
                     reply.set_result(str(said["problem"]))
@@ -46,6 +46,12 @@ class LiveSession:
             self._writer.close()
             for reply in self._replies.values():
                 reply.cancel()
+
+    def _write(self, news: Mapping[str, Any]) -> None:
+        agent = str(news["agent"])
+        text = self.writing.pop(agent, "")[: int(news["from"])] + str(news["text"])
+        if text:
+            self.writing[agent] = text
 
     async def answer(self, said: Mapping[str, Any]) -> str:
         """Send an answer; why it does not count, empty if it does."""
@@ -85,12 +91,12 @@ class LiveFolder:
         """The questions that wait for an answer."""
         return [question for each in self._sessions.values() for question in each.questions]
 
-    def writing(self, session: str) -> str:
-        """The text that the model of a session writes now."""
-        return next((each.writing for each in self._sessions.values() if each.id == session), "")
+    def writing(self, session: str) -> Mapping[str, str]:
+        """The texts that the agents of a session write now."""
+        return next((dict(each.writing) for each in self._sessions.values() if each.id == session), {})
 
     async def wait_for_text(self) -> None:
-        """Return when the model of a session has written more."""
+        """Return when an agent of a session has written more."""
         await self._text.wait()
 
     async def wait_for_change(self, version: int) -> int:

@@ -12,7 +12,7 @@ from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.cards import Card, FormField
 from handrail.tools.context import AgentIdentity
-from handrail.tools.flags import describe, display_name
+from handrail.tools.flags import ask_tool, describe, display_name
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import PromptView
@@ -55,6 +55,10 @@ class Question:
     """The questions to answer in place of a plain yes; see `filled_in`."""
     document: Card | None = None
     """What the person reads first."""
+    diff: str = ""
+    """What the call would change, if its tool can draw that."""
+    next_mode: str = ""
+    """The mode that a yes to a plan leads to."""
     note: str = ""
     """What automatic checks have said since."""
 
@@ -148,6 +152,7 @@ def make_question(
 ) -> Question:
     """Build the question about a case."""
     blocked = next((file.place.absolute for file in case.files if file.doubt and file.place), "")
+    document, card = request.tool.document(request.args), _card(request, case)
     return Question(
         id=f"{request.use.id}#{number}",
         use=case.use,
@@ -159,7 +164,9 @@ def make_question(
         proposals=tuple(proposal(each, persist) for each in suggest(case)),
         blocked_path=blocked,
         form=request.tool.form(request.args),
-        document=request.tool.document(request.args),
+        document=document,
+        diff=card.body if card.body_kind == "diff" else "",
+        next_mode=case.policy.leaving_plan().mode if document is not None and case.policy.mode == "plan" else "",
         agent=request.ctx.agent,
         mode=case.policy.mode,
         cwd=case.policy.cwd,
@@ -167,6 +174,11 @@ def make_question(
         access=case.access,
         read_only=case.read_only,
     )
+
+
+def _card(request: CallRequest, case: Case) -> Card:
+    tool = request.tool
+    return ask_tool(tool.name, "use_card", lambda: tool.use_card(case.use.input), Card(tool.name))
 
 
 def _view(request: CallRequest, case: Case) -> PromptView:

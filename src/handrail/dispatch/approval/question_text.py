@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from handrail.dispatch.approval.question import Proposal, Question
 from handrail.permissions.rules import MCP
+from handrail.tools.call_report import opinion_text
+from handrail.tools.permission import Verdict
 
 
 def question_title(question: Question) -> str:
@@ -19,6 +21,12 @@ def question_title(question: Question) -> str:
 def risk_text(question: Question) -> str:
     """The level of the risk, and why it is not lower."""
     return ": ".join(filter(None, (question.risk.level.value, "; ".join(question.risk.reasons))))
+
+
+def opinion_texts(question: Question) -> list[str]:
+    """What layers of the decision said against the call, but for what the reason says already."""
+    others = [each for each in question.opinions if each.source or each.reason != question.reason]
+    return [opinion_text(each) for each in others if each.verdict is not Verdict.ALLOW]
 
 
 def always_text(proposals: Sequence[Proposal]) -> str:

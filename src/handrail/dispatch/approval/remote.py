@@ -167,7 +167,7 @@ def _process_of(writer: asyncio.StreamWriter) -> str | None:
 
 # What is sent
 
-PLAIN = ("id", "summary", "reason", "name", "description", "blocked_path", "mode", "cwd", "note")
+PLAIN = ("id", "summary", "reason", "name", "description", "blocked_path", "mode", "cwd", "note", "diff", "next_mode")
 
 
 def question_json(question: Question) -> Json:
@@ -201,7 +201,7 @@ def read_question(value: Mapping[str, Any], process: str) -> Question:
         raise ValueError("it was asked by a newer handrail")
     use, about, document = value["use"], value["agent"], value["document"]
     path = (process, *map(str, about["path"]))
-    texts: dict[str, Any] = {name: str(value[name]) for name in PLAIN}
+    texts: dict[str, Any] = {name: str(value.get(name, "")) for name in PLAIN}
     return Question(
         use=ToolUse(f"{process}: {use['id']}", str(use["name"]), dict(use["input"])),  # never the id of a call here
         risk=Risk(Level(value["risk"]["level"]), tuple(map(str, value["risk"]["reasons"]))),

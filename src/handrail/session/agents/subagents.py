@@ -54,6 +54,8 @@ class Subagents:
         """Called with each event of a sub-agent in the background."""
         self.listeners_by_call: dict[str, OnNews] = {}
         """Called with each event of the sub-agent that a call started."""
+        self.observers: list[OnNews] = []
+        """Called with each event of every sub-agent."""
         self.parts = parts
         self.host = host
         self.known = KnownAgents(definitions, host)
@@ -159,7 +161,7 @@ class Subagents:
         news, own = news_of(agent, prompt), self.listeners_by_call.get(agent.call)
 
         def emit(event: object) -> None:
-            for listener in (*listeners, *([own] if own else [])):
+            for listener in (*listeners, *([own] if own else []), *self.observers):
                 listener(replace(news, event=event))
 
         return emit

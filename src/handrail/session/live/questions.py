@@ -17,70 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from handrail.dispatch.approval.question import ApprovalAnswer, Handler, Question
-from handrail.dispatch.approval.question_text import always_text, question_title, risk_text
 from handrail.files.private_folder import make_private_folder
 from handrail.processes.peers import is_trusted_peer
+from handrail.session.live.question_json import question_json, read_live_answer
 from handrail.session.live.socket import bind_socket
-from handrail.tools.permission import Allow, Deny
 
 FOLDER = "live"
-MAX_LINE = 2_000_000
+MAX_ANSWER = 2_000_000
+MAX_LINE = 32_000_000
+"""Bytes that a page may still have to read; each of many questions has its bound."""
 VISITOR_SECONDS = 60.0
 """How long a question waits for a page to connect, if no one else can answer it."""
-
-
-def question_json(question: Question) -> dict[str, Any]:
-    """What a person sees of a question, with the digest that an answer has to carry."""
-    shown: dict[str, Any] = {
-        "id": question.id,
-        "title": question_title(question),
-        "tool": question.tool,
-        "input": dict(question.input),
-        "reason": question.reason,
-        "risk": risk_text(question),
-        "risk_level": question.risk.level.value,
-        "always": always_text(question.proposals),
-        "document": question.document.body if question.document else "",
-        "note": question.note,
-        "cwd": question.cwd,
-        "form": [
-            {
-                "question": field.question,
-                "several": field.several,
-                "choices": [{"label": each.label, "description": each.description} for each in field.choices],
-            }
-            for field in question.form
-        ],
-    }
-    text = json.dumps(shown, sort_keys=True, default=str)
-    return {**json.loads(text), "digest": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()}
-
-
-def read_live_answer(question: Question, said: Mapping[str, Any]) -> ApprovalAnswer | str:
-    """What an answer means; a text says why it does not count."""
-    person, text = str(said.get("person") or "")[:100], str(said.get("text") or "")
-    if said.get("digest") != question_json(question)["digest"]:
-        return "The question has changed since it was shown. Look at it again."
-    match said.get("choice"):
-        case "allow" if not question.form:
-            return Allow(by=person)
-        case "always" if question.proposals and not question.form:
-            return Allow(updated_permissions=question.suggestions, by=person)
-        case "form" if question.form:
-            return _filled_in(question, said.get("answers"), person)
-        case "deny":
-            return Deny(text.strip(), by=person)
-        case other:
-            return f"{other!r} is not an answer to this question."
-
-
-def _filled_in(question: Question, answers: Any, person: str) -> ApprovalAnswer | str:
-    known = {field.question for field in question.form}
-    if not isinstance(answers, dict) or not answers.keys() <= known:
-        return "The answers are not those to the questions of the form."
-    if not all(isinstance(each, str | list) for each in answers.values()):
-        return "An answer is a text, or a list of texts."
-    return Allow(question.filled_in(answers).updated_input, by=person)
 
 
 class LiveQuestions:
@@ -154,7 +101,7 @@ class LiveQuestions:
         """Let pages connect."""
         if self._server is None:
             listener = bind_socket(make_private_folder(self._folder), self._name)
-            self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=MAX_LINE)
+            self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=MAX_ANSWER)
 
     def _publish(self) -> None:
         self.publish({"questions": [question_json(question) for question, _ in self._open.values()]})

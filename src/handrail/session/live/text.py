@@ -1,43 +1,67 @@
-"""The answer of a running session while the model writes it, for pages that show the run."""
+"""The answers of a running session while its agents write them, for pages that show the run."""
 
 import asyncio
+from dataclasses import dataclass, field
 
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta
-from handrail.loop.events import AnswerDiscarded, LoopEvent, RequestSent, RunEnded
+from handrail.loop.events import AnswerDiscarded, RequestSent, RunEnded
 from handrail.session.live.questions import LiveQuestions
+from handrail.tools.delegation import AgentNews
 
 PAUSE = 0.03
 """Seconds between two pieces that are sent."""
 MAX_TEXT = 200_000
 """Characters of one text that are shown while it comes; the page has it all when it is complete."""
+MAIN = "main"
+
+
+@dataclass(eq=False)
+class ComingText:
+    """A text of one agent, as far as it has come, and how much of it was sent."""
+
+    slot: int
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+    sent: int = 0
+
+    def take_unsent(self) -> str:
+        """What was not sent yet."""
+        text = "".join(self.parts)
+        self.parts = [text]
+        start, self.sent = self.sent, len(text)
+        return text[start:]
 
 
 class LiveText:
-    """Sends what is new in a text that comes, in a few pieces a second, as long as a page is connected."""
+    """Sends what is new in the texts that come, in a few pieces a second, as long as a page is connected."""
 
     def __init__(self, live: LiveQuestions) -> None:
         self._live = live
-        self._slot: int | None = None
-        self._parts: list[str] = []
-        self._size = self._sent = 0
+        self._texts: dict[str, ComingText] = {}
         self._timer: asyncio.TimerHandle | None = None
         live.on_visit = self._begin_again
 
-    def on_event(self, event: LoopEvent) -> None:
-        """Take in an event of the run."""
+    def on_news(self, news: AgentNews) -> None:
+        """Take in an event of a sub-agent's run."""
+        self.on_event(news.event, news.agent)
+
+    def on_event(self, event: object, agent: str = MAIN) -> None:
+        """Take in an event of the run of an agent."""
+        text = self._texts.get(agent)
         match event:
-            case Delta(slot, text):
-                if slot == self._slot and self._size < MAX_TEXT:
-                    self._parts.append(text)
-                    self._size += len(text)
+            case Delta(slot, piece):
+                if text is not None and slot == text.slot and text.size < MAX_TEXT:
+                    text.parts.append(piece)
+                    text.size += len(piece)
                     self._send_soon()
             case BlockStart(slot=slot, kind="text"):
-                self._clear()
-                self._slot = slot
-            case BlockEnd(slot=slot) if slot == self._slot:
-                self._clear()
+                self._end(agent)
+                self._texts[agent] = ComingText(slot)
+            case BlockEnd(slot=slot):
+                if text is not None and slot == text.slot:
+                    self._end(agent)
             case RequestSent() | AnswerDiscarded() | RunEnded():
-                self._clear()
+                self._end(agent)
             case _:
                 pass
 
@@ -47,21 +71,22 @@ class LiveText:
 
     def _send(self) -> None:
         self._timer = None
-        text = "".join(self._parts)
-        self._parts = [text]
-        self._live.publish({"writing": {"from": self._sent, "text": text[self._sent :]}})
-        self._sent = len(text)
+        for agent, text in self._texts.items():
+            if text.sent < text.size:
+                start = text.sent
+                self._publish(agent, start, text.take_unsent())
 
     def _begin_again(self) -> None:
-        """A page has come, which knows nothing of the text yet."""
-        self._sent = 0
-        if self._size:
+        """A page has come, which knows nothing of the texts yet."""
+        for text in self._texts.values():
+            text.sent = 0
+        if any(text.size for text in self._texts.values()):
             self._send_soon()
 
-    def _clear(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._sent:
-            self._live.publish({"writing": {"from": 0, "text": ""}})
-        self._slot, self._parts, self._size, self._sent = None, [], 0, 0
+    def _end(self, agent: str) -> None:
+        text = self._texts.pop(agent, None)
+        if text is not None and text.sent:
+            self._publish(agent, 0, "")
+
+    def _publish(self, agent: str, start: int, text: str) -> None:
+        self._live.publish({"writing": {"agent": agent, "from": start, "text": text}})

@@ -1,6 +1,6 @@
 // The page: the list of sessions, and one run at a time.
 import { showQuestions } from "./ask.js";
-import { base, date, dollars, fill, h, kilo, plural, status } from "./dom.js";
+import { base, date, dim, dollars, fill, h, kilo, options, plural, span, status } from "./dom.js";
 import { frame, outcome, setTheme, stored } from "./frame.js";
 import { VirtualList } from "./list.js";
 import { openRun } from "./run.js";
@@ -15,8 +15,7 @@ async function showSessions() {
   const found = await api("sessions");
   let rows = found.sessions;
   const search = h("input", { type: "search", placeholder: "Search title, folder, model, id", "aria-label": "Search sessions", oninput: () => narrow() });
-  const folder = h("select", { "aria-label": "Folder", onchange: () => narrow() }, h("option", { value: "" }, "All folders"),
-    [...new Set(found.sessions.map((s) => s.cwd))].sort().map((cwd) => h("option", { value: cwd }, cwd)));
+  const folder = h("select", { "aria-label": "Folder", onchange: () => narrow() }, options([["", "All folders"], ...[...new Set(found.sessions.map((s) => s.cwd))].sort().map((cwd) => [cwd, cwd])]));
   const sums = h("p", { class: "sums", role: "status" });
   const none = h("p", { class: "empty" }, "There are no sessions yet. Every run of handrail leaves one.");
   const list = new VirtualList({ count: () => rows.length, row: (place) => sessionRow(rows[place]), estimate: 64, label: "Sessions" });
@@ -41,9 +40,9 @@ function sessionRow(s) {
     h("a", { href: `#/run/${encodeURIComponent(s.id)}` }, s.title || "(no prompt)"),
     h("div", { class: "facts" },
       s.live ? status("running", "live") : outcome(s.outcome),
-      h("span", { title: s.cwd }, base(s.cwd)), h("span", null, date(s.updated)),
-      s.answers !== null && h("span", null, plural(s.answers, "turn")), h("span", null, dollars(s.dollars)),
-      h("span", { class: "dim" }, s.model), h("span", { class: "dim" }, `${kilo(Math.ceil(s.size / 1000))} kB`), h("code", { class: "dim" }, s.id.slice(0, 8))));
+      h("span", { title: s.cwd }, base(s.cwd)), span(date(s.updated)),
+      s.answers !== null && span(plural(s.answers, "turn")), span(dollars(s.dollars)),
+      dim(s.model), dim(`${kilo(Math.ceil(s.size / 1000))} kB`), h("code", { class: "dim" }, s.id.slice(0, 8))));
 }
 
 async function route() {

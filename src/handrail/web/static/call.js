@@ -1,5 +1,5 @@
 // One call: its input, its result, its stages, and who decided it by which rule.
-import { fill, h, number, seconds, status } from "./dom.js";
+import { columns, fill, h, number, row, seconds, status } from "./dom.js";
 import { api, exported } from "./source.js";
 
 const whole = (run, kind, place) => api(`run/${encodeURIComponent(run.id)}/${kind}/${place}`);
@@ -29,10 +29,13 @@ function stages(call) {
   return h("dl", { class: "stages" }, Object.entries(rest).map(([name, spent]) => h("div", null, h("dt", null, name), h("dd", null, seconds(spent), name === "decided" && waited > 0 ? ` (${seconds(waited)} waiting for an answer)` : ""))));
 }
 
+export function inputList(input) {
+  return h("dl", { class: "input" }, Object.entries(input).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, h("pre", null, typeof value === "string" ? value : JSON.stringify(value, null, 1))))));
+}
+
 export function callBody(run, place) {
   const call = run.calls[place];
-  return h("div", null,
-    h("dl", { class: "input" }, Object.entries(call.input).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, h("pre", null, typeof value === "string" ? value : JSON.stringify(value, null, 1)))))),
+  return h("div", null, inputList(call.input),
     call.result && [h("h3", null, "Result"), long(run, "call", place, call.result, call.size, "result")],
     call.stages && h("h3", null, "Stages"), stages(call),
     call.decision && [h("h3", null, "Decision"), decision(call)]);
@@ -43,8 +46,8 @@ export function decision(call) {
   return h("div", { class: "decision" },
     h("p", null, status(d.verdict), ` by ${d.by}`, d.asked && ", after a question", d.waiting > 0.0005 && ` that took ${seconds(d.waiting)}`, ": ", d.reason, "."),
     d.rule && h("p", null, "Rule: ", h("code", null, d.rule)),
-    h("table", null, h("thead", null, h("tr", null, ["Layer", "Says", "Strength", "Why", "Written in"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", null, d.opinions.map((o) => h("tr", null, h("td", null, o.layer), h("td", null, status(o.says)), h("td", null, o.strength.replaceAll("_", " ")), h("td", null, o.reason), h("td", null, o.rule && h("code", null, o.rule)))))),
+    h("table", null, columns(["Layer", "Says", "Strength", "Why", "Written in"]),
+      h("tbody", null, d.opinions.map((o) => row([o.layer, status(o.says), o.strength.replaceAll("_", " "), o.reason, o.rule && h("code", null, o.rule)])))),
     d.remedy.length > 0 && h("p", null, "What would have allowed it: ", d.remedy.map((text) => h("code", null, text))),
     !d.remedy.length && d.verdict === "deny" && h("p", null, "What would have allowed it: ", d.rule ? "only a change of that rule." : "no rule that handrail knows of."),
     d.learned.length > 0 && h("p", null, "Allowed from then on: ", d.learned.map((text) => h("code", null, text))));

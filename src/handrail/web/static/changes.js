@@ -1,26 +1,27 @@
 // What the run changed in files: a diff for each, and the way back.
-import { fill, h, plural, time } from "./dom.js";
+import { columns, fill, h, plural, row, span, time } from "./dom.js";
 import { api, exported } from "./source.js";
 
 const MAX_LINES = 2000;
 
-function diff(text) {
+export function diff(text) {
   const lines = text.split("\n"), box = h("pre", { class: "diff" });
   for (const line of lines.slice(0, MAX_LINES)) box.append(h("span", { class: line[0] === "+" ? "added" : line[0] === "-" ? "removed" : line.startsWith("@@") ? "place" : null }, line || " "));
-  if (lines.length > MAX_LINES) box.append(h("span", null, `and ${lines.length - MAX_LINES} more lines`));
+  if (lines.length > MAX_LINES) box.append(span(`and ${lines.length - MAX_LINES} more lines`));
   return box;
 }
 
 export async function changesView(run, body) {
-  const path = `run/${encodeURIComponent(run.id)}`;
+  const path = `run/${encodeURIComponent(run.id)}`, closed = new Set();
+  let soon = 0;
   async function show(said) {
     const { diffs, changes } = exported ? { diffs: run.diffs, changes: run.changes } : await api(`${path}/diffs`);
     const note = h("p", { role: "status" }, said);
     if (!diffs.length) return fill(body, note, h("p", { class: "empty" }, "No file was changed, as far as the undo journal knows."));
     const undo = (number, what) => !exported && h("button", { onclick: () => ask(number, what) }, "Undo from here");
-    fill(body, note, diffs.map((file) => h("details", { class: "file", open: diffs.length < 12 }, h("summary", null, h("code", null, file.path), ` ${file.kind} `, h("span", { class: "added" }, `+${file.added}`), " ", h("span", { class: "removed" }, `−${file.removed}`)), file.note ? h("p", { class: "dim" }, file.note) : diff(file.diff))),
+    fill(body, note, diffs.map((file) => h("details", { class: "file", open: diffs.length < 12 && !closed.has(file.path), ontoggle: (event) => closed[event.target.open ? "delete" : "add"](file.path) }, h("summary", null, h("code", null, file.path), ` ${file.kind} `, h("span", { class: "added" }, `+${file.added}`), " ", h("span", { class: "removed" }, `−${file.removed}`)), file.note ? h("p", { class: "dim" }, file.note) : diff(file.diff))),
       h("h2", null, "Change by change"),
-      h("table", null, h("thead", null, h("tr", null, ["#", "When", "Tool", "What", "File", ""].map((name) => h("th", { scope: "col" }, name)))), h("tbody", null, changes.map((c) => h("tr", null, h("td", null, c.number), h("td", null, time(c.at)), h("td", null, c.tool), h("td", null, c.undone ? `${c.kind}, undone` : c.kind), h("td", null, h("code", null, c.path)), h("td", null, !c.undone && undo(c.number, changes.filter((each) => each.number >= c.number && !each.undone))))))));
+      h("table", null, columns(["#", "When", "Tool", "What", "File", ""]), h("tbody", null, changes.map((c) => row([c.number, time(c.at), c.tool, c.undone ? `${c.kind}, undone` : c.kind, h("code", null, c.path), !c.undone && undo(c.number, changes.filter((each) => each.number >= c.number && !each.undone))])))));
   }
   function ask(number, later) {
     const files = [...new Set(later.map((c) => c.path))];
@@ -38,5 +39,6 @@ export async function changesView(run, body) {
     dialog.showModal();
   }
   await show("");
-  return { update: () => {} };
+  const again = () => { soon = 0; if (!body.querySelector("dialog")) show(""); };
+  return { update: (changed) => { if (changed.calls.length) soon ||= setTimeout(again, 1000); }, close: () => clearTimeout(soon) };
 }

@@ -1,5 +1,5 @@
 // Sums over sessions: what `handrail stats` prints, as a page.
-import { date, dollars, fill, h, kilo, number, plural, seconds } from "./dom.js";
+import { cards, columns as head, date, dollars, fill, h, kilo, number, plural, seconds } from "./dom.js";
 import { frame } from "./frame.js";
 import { api } from "./source.js";
 
@@ -25,7 +25,7 @@ function bar(value, most) {
 function table(title, columns, rows) {
   if (!rows.length) return null;
   const most = columns.map(([, , value]) => value && Math.max(...rows.map(value)));
-  return h("section", { class: "stats" }, h("h2", null, title), h("table", null, h("thead", null, h("tr", null, columns.map(([name]) => h("th", { scope: "col" }, name)))),
+  return h("section", { class: "stats" }, h("h2", null, title), h("table", null, head(columns.map(([name]) => name)),
     h("tbody", null, rows.map((row) => h("tr", null, columns.map(([, text, value], at) => h(at ? "td" : "th", !at && { scope: "row" }, text(row), value && bar(value(row), most[at]))))))));
 }
 
@@ -38,9 +38,9 @@ export async function showStats() {
     const found = await api(`stats?days=${days.value}`), total = found.total;
     if (!total.sessions) return fill(body, h("p", { class: "empty" }, "There are no sessions of that time."));
     const share = total.cache_share === null ? "–" : `${Math.round(100 * total.cache_share)} %`;
-    const cards = [["Cost", dollars(total.dollars)], ["Sessions", number(total.sessions)], ["Turns", number(total.turns)], ["Calls", number(total.calls)], ["Failed", number(total.failed)], ["Denied", number(total.denied)], ["Asked", number(total.asked)], ["From the cache", share], ["Tokens in", kilo(total.tokens.input)], ["Tokens out", kilo(total.tokens.output)]];
+    const sums = [["Cost", dollars(total.dollars)], ["Sessions", number(total.sessions)], ["Turns", number(total.turns)], ["Calls", number(total.calls)], ["Failed", number(total.failed)], ["Denied", number(total.denied)], ["Asked", number(total.asked)], ["From the cache", share], ["Tokens in", kilo(total.tokens.input)], ["Tokens out", kilo(total.tokens.output)]];
     const stages = Object.entries(found.stages).map(([stage, time]) => ({ stage, time }));
-    fill(body, h("div", { class: "cards" }, cards.map(([label, value]) => h("div", null, h("span", { class: "dim" }, label), h("b", null, value)))),
+    fill(body, h("div", { class: "cards" }, cards(sums)),
       total.unpriced > 0 && h("p", { class: "dim" }, `${plural(total.unpriced, "answer")} without a known price`),
       found.problems.map((problem) => h("p", { class: "problem" }, problem)),
       table("Time by stage", [["Stage", (row) => row.stage], ["Time", (row) => seconds(row.time), (row) => row.time]], stages),

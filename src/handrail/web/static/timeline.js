@@ -1,6 +1,6 @@
 // When everything happened: a row for each answer of the model and for each call, agents as lanes, and a scale to zoom.
 import { callBody } from "./call.js";
-import { fill, h, seconds, status } from "./dom.js";
+import { dim, fill, h, seconds, span, status } from "./dom.js";
 import { VirtualList } from "./list.js";
 
 const LEGEND = [["model", "model streams"], ["queued", "queued"], ["decided", "checked"], ["waited", "waits for permission"], ["ran", "runs"]];
@@ -46,7 +46,7 @@ export function timelineView(run, body) {
 
   function row(at) {
     const each = rows[at];
-    if (each.agent) return h("div", { class: "lane" }, each.agent.id === "main" ? "Main agent" : `${each.agent.type}: ${each.agent.description || each.agent.id}`, h("span", { class: "dim" }, ` ${each.agent.status}`));
+    if (each.agent) return h("div", { class: "lane" }, each.agent.id === "main" ? "Main agent" : `${each.agent.type}: ${each.agent.description || each.agent.id}`, dim(` ${each.agent.status}`));
     if (each.turn !== undefined) {
       const turn = run.turns[each.turn], end = turn.answered ?? turn.ended ?? run.ended;
       const label = `Model, turn ${turn.turn}, ${seconds(end - turn.at)}${turn.discarded ? ", broke off" : ""}`;
@@ -67,7 +67,7 @@ export function timelineView(run, body) {
   const level = h("output", null);
   const redraw = () => {
     const view = windowOf(), offset = view.from - (run.began || 0);
-    fill(scale, [0, 0.25, 0.5, 0.75, 1].map((share) => h("span", null, seconds(offset + view.span * share))));
+    fill(scale, [0, 0.25, 0.5, 0.75, 1].map((share) => span(seconds(offset + view.span * share))));
     fill(level, zoom === 1 ? "whole run" : `${seconds(view.span)} in sight`);
     list.refresh();
   };
@@ -79,8 +79,8 @@ export function timelineView(run, body) {
     if (act && !event.ctrlKey && !event.metaKey) { event.preventDefault(); act(); }
   });
   fill(body,
-    h("div", { class: "bar" }, h("button", { onclick: () => change(2), "aria-label": "Zoom in" }, "+"), h("button", { onclick: () => change(0.5), "aria-label": "Zoom out" }, "−"), h("button", { onclick: () => change(0) }, "Whole run"), h("button", { onclick: () => move(-0.5), "aria-label": "Earlier" }, "←"), h("button", { onclick: () => move(0.5), "aria-label": "Later" }, "→"), level),
-    h("p", { class: "legend" }, LEGEND.map(([kind, text]) => h("span", null, h("i", { class: `bar-${kind}` }), ` ${text} `)), h("span", null, h("i", { class: "bar-early" }), " started early")),
+    h("div", { class: "bar" }, [["Zoom in", "+", change, 2], ["Zoom out", "−", change, 0.5], ["Whole run", "Whole run", change, 0], ["Earlier", "←", move, -0.5], ["Later", "→", move, 0.5]].map(([label, sign, act, by]) => h("button", { onclick: () => act(by), "aria-label": label }, sign)), level),
+    h("p", { class: "legend" }, LEGEND.map(([kind, text]) => span(h("i", { class: `bar-${kind}` }), ` ${text} `)), span(h("i", { class: "bar-early" }), " started early")),
     told, scale, list.node);
   redraw();
   return { update: (changed) => { if (changed.turns.length || changed.calls.length) { rows = rowsOf(run); redraw(); } }, close: () => list.close() };
