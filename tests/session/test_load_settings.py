@@ -607,7 +607,7 @@ def test_names_that_are_kept_occupied_while_commands_run_are_not_settings(world:
     heard: list[str] = []
     live = world.live(told, heard)
     occupied = Placeholders()
-    occupied.take([str(world.places.mcp_file), f"{world.places.cwd}/.handrail"])
+    occupied.take([f"{world.places.cwd}/.mcp.json", f"{world.places.cwd}/.handrail"])
 
     live.look()
     beside = world.live(told)

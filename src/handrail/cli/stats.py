@@ -132,7 +132,6 @@ def report(stats: SessionStats, screen: ReportScreen) -> Iterator[str]:
 
 
 SUM_HEAD = ("", "calls", "tokens", "cost", "")
-TOOL_HEAD = ("", "calls", "failed", "denied", "ran", "")
 
 
 def head(total: Mapping[str, Any], when: str) -> str:

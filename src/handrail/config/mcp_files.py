@@ -18,7 +18,7 @@ from typing import Any
 
 from handrail.config.document import decode_text, parse_object, read_bytes
 from handrail.config.json_paths import line_of
-from handrail.config.places import MANAGED_SERVERS, SettingsFile, SettingsPlaces
+from handrail.config.places import MANAGED_SERVERS, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.errors import SettingsError, SettingsFileError
 from handrail.records import record
@@ -57,13 +57,6 @@ def read_servers(places: SettingsPlaces, sources: Iterable[str], problems: list[
         for folder in places.folders:
             found += _project(places, folder, problems)
     return tuple(sorted((each for each in found if each.scope in chosen), key=lambda each: SCOPES.index(each.scope)))
-
-
-def own_file(places: SettingsPlaces) -> SettingsFile:
-    """The file of handrail's own for servers of the user."""
-    return SettingsFile(
-        "user", places.own_servers, _short_path(places.own_servers, places), str(places.user), "handrail"
-    )
 
 
 def _managed_servers(places: SettingsPlaces) -> tuple[WrittenServer, ...]:

@@ -187,10 +187,6 @@ def _narrow(
     return kept
 
 
-def _narrows(key: Key, value: Any) -> bool:
-    return key.narrows == ALWAYS or any(type(value) is type(one) and value == one for one in key.narrows)
-
-
 def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPath, Any]]:
     """The parts of lists and maps, so that removing one does not change the others."""
     match value:

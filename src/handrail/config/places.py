@@ -99,11 +99,6 @@ class SettingsPlaces:
         return tuple(trust_file(self.state, folder) for folder in self.folders)
 
     @property
-    def mcp_file(self) -> Path:
-        """The project's own list of MCP servers."""
-        return Path(self.cwd, ".mcp.json")
-
-    @property
     def own_servers(self) -> Path:
         """The user's own list of MCP servers, which handrail writes."""
         return self.user / "mcp.json"

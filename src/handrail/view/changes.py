@@ -1,6 +1,5 @@
 """What a session changed in files, from its undo journal: each change, and a diff for each file."""
 
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -134,8 +133,3 @@ def content_after(folder: Path, entry: UndoEntry) -> bytes | None:
             file.seek(0)
             return file.read()
     return None
-
-
-def number_before(changes: Iterable[ChangeData], call: str) -> int:
-    """The number of the first change that a call made; 0 if it made none."""
-    return min((each["number"] for each in changes if each["call"] == call), default=0)

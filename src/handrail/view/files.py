@@ -18,7 +18,6 @@ from handrail.view.changes import change_data
 from handrail.view.model import RunRecord
 from handrail.view.reader import MAX_TEXT, RunReader
 
-NEWEST_FORMAT = 1
 CLOCK_SLACK = 5.0
 
 
