@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,7 @@ def called(
     st.one_of(
         st.tuples(st.sampled_from(sorted(READING)), st.just("Read")),
         st.tuples(st.sampled_from(sorted(CHANGING)), st.sampled_from(["Read", "Edit"])),
+        st.tuples(st.sampled_from([name for name in (*READING, *CHANGING) if name.startswith("a ")]), st.just("")),
     ),
     st.sampled_from(SPELLINGS),
     st.sampled_from(PATTERNS),
@@ -276,7 +278,7 @@ def test_no_declared_read_or_change_of_a_denied_file_gets_through(
 ) -> None:
     name, rule = kind
     subject, values = {**READING, **CHANGING}[name](folder)
-    policy = policy_in(folder, mode, deny=[f"{rule}({pattern})"], allow=allowed)
+    policy = policy_in(folder, mode, deny=[f"{rule or subject.name}({pattern})"], allow=allowed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(folder.parent))
         outcome = called(subject, values(spelling.format(folder=folder)), folder, policy, hooks=hooks)
@@ -457,6 +459,45 @@ def test_a_rule_with_content_is_matched_against_the_subject(
     rules: dict[str, list[str]], environment: str, status: Status, folder: Path
 ) -> None:
     assert called(deploy, {"environment": environment}, folder, policy_in(folder, "default", **rules)).status is status
+
+
+@pytest.mark.proves("G22", "A20", "R3")
+@pytest.mark.parametrize("name", ["a tool", "a function", "a tool that removes", "a function that writes"])
+def test_a_deny_rule_for_a_tool_about_a_file_holds_in_every_spelling(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    subject, values = {**READING, **CHANGING}[name](folder)
+    for spelling, pattern in product(SPELLINGS, PATTERNS):
+        policy = policy_in(folder, deny=[f"{subject.name}({pattern})"], allow=[subject.name])
+        outcome = called(subject, values(spelling.format(folder=folder)), folder, policy, hooks=True)
+        assert outcome.status is Status.DENIED, (spelling, pattern)
+
+
+@pytest.mark.proves("G22", "A20")
+@pytest.mark.parametrize(
+    ("where", "status"),
+    [
+        ("keys/.env", Status.OK),
+        ("src/../keys/.env", Status.OK),
+        ("{folder}/keys/.env", Status.OK),
+        ("keys/../../outside", Status.DENIED),
+        ("keys/../src/x", Status.DENIED),
+        ("keys/out", Status.DENIED),
+    ],
+)
+@pytest.mark.parametrize("rule", ["(keys/*)", "(./keys/*)"])
+def test_an_allow_rule_for_a_tool_about_a_file_covers_only_files_below_its_path(
+    where: str, status: Status, rule: str, folder: Path
+) -> None:
+    (folder.parent / "outside").write_text("outside")
+    (folder / "src" / "x").write_text("x")
+    (folder / "keys" / "out").unlink(missing_ok=True)
+    (folder / "keys" / "out").symlink_to("../../outside")
+    for subject in (Peek("writes", read_only=False), function("writes")):
+        policy = policy_in(folder, allow=[subject.name + rule])
+        values = {"where": where.format(folder=folder)}
+        assert called(subject, values, folder, policy).status is status, subject.name
 
 
 @pytest.mark.proves("A20", "R2")

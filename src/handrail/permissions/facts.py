@@ -5,7 +5,7 @@ from functools import partial
 
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
-from handrail.tools.flags import fits, says_no, subject_of
+from handrail.tools.flags import fits, says_no, subject_of, subject_paths
 from handrail.tools.permission import NO_OPINION, Check, Opinion, Verdict
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import WARNINGS, McpInfo
@@ -37,6 +37,8 @@ class Facts:
     """Whether the content of a rule for this tool matches the call; None = the tool cannot tell."""
     subject: str = ""
     """What the call is about, in the words of the tool."""
+    subject_paths: Callable[[], tuple[str, ...]] = tuple
+    """What the call is about, if rules may be about it as a path."""
     read_only: bool = False
     warnings: tuple[str, ...] = ()
     """Warnings from the tool's flags, for people."""
@@ -72,6 +74,7 @@ def facts_of(request: CallRequest, evidence: Evidence = NOTHING_SAID) -> Facts:
         access=request.access,
         matches=matches_unknown if unread else partial(fits, tool, args),
         subject=subject_of(tool, args) if tool.subject and not unread else "",
+        subject_paths=tuple if unread else partial(subject_paths, tool, args),
         read_only=request.read_only,
         warnings=tuple([text for name, text in WARNINGS.items() if unread or not says_no(tool, name, args)]),
         needs_person=tool.requires_user_interaction and not _is_answered_by_hook(request, evidence),

@@ -35,6 +35,7 @@ class RuleIndex(ToolIndex):
         self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
         self.own: dict[str, list[tuple[str, Rule]]] = {}
         """Rules with content for one tool, matched by the tool's own `permission_matcher`."""
+        self._own_paths: dict[tuple[str, ...], PathIndex] = {}
         self.skills: dict[str, list[Rule]] = {}
         by_tool = self._by_tool
         for rule in rules:
@@ -109,6 +110,13 @@ class RuleIndex(ToolIndex):
         narrow = self.behaviour is Behaviour.ALLOW
         filed = [each for name in names for each in self.own.get(name, ())]
         return [rule for spec, rule in filed if (fits := matches(spec)) or (fits is None and not narrow)]
+
+    def by_subject_path(self, names: tuple[str, ...]) -> PathIndex:
+        """The rules `Tool(content)` for a tool that is about a file: their content is a path, as in `Read(content)`."""
+        if names not in self._own_paths:
+            rules = [rule for name in names for _, rule in self.own.get(name, ())]
+            self._own_paths[names] = PathIndex(rules, self._anchors, narrow=self.behaviour is Behaviour.ALLOW)
+        return self._own_paths[names]
 
     def skill(self, values: Mapping[str, Any]) -> list[Rule]:
         """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also the skills below it."""

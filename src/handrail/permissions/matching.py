@@ -129,13 +129,36 @@ def possible_matches(case: Case) -> list[Rule]:
 def by_name(case: Case, index: RuleIndex) -> list[Rule]:
     """Rules with content about this tool, or about the shell that it runs."""
     access = case.access
-    found = index.by_subject(index.names_of(case.tool, case.mcp), case.facts.matches) if index.own else []
+    found = by_subject(case, index) if index.own else []
     if case.tool == SKILL:
         found += index.skill(case.use.input)
     if access.runs is not None and access.shell == "powershell":
         found += index.powershell.find(access.runs, index.behaviour)
         if index.behaviour is not Behaviour.ALLOW:  # what is forbidden in one shell is so in the other
             found += [rule for text in as_written(access.runs) for rule in index.shell.find(text)]
+    return found
+
+
+def by_subject(case: Case, index: RuleIndex) -> list[Rule]:
+    """`Tool(content)`: a pattern for the text that the call is about; for a path, in every spelling of it."""
+    names, files = index.names_of(case.tool, case.mcp), subject_files(case)
+    if not files:
+        return index.by_subject(names, case.facts.matches)
+    as_paths = index.by_subject_path(names)
+    if index.behaviour is Behaviour.ALLOW:  # a text may hide where a path leads: notes/../../x
+        return common([allowed_by(file, as_paths) for file in files])
+    found = [rule for file in files for path in file.paths for rule in as_paths.find(path)]
+    return found + index.by_subject(names, case.facts.matches)
+
+
+def subject_files(case: Case) -> list[FileAccess]:
+    """The declared files that a call is about; none if it is about something else."""
+    found: list[FileAccess] = []
+    for path in case.facts.subject_paths() if case.files else ():
+        files = [file for file in case.files if file.shown == path or file.shown.endswith(f"/{path}")]
+        if not files:
+            return []
+        found += files
     return found
 
 

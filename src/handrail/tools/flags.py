@@ -1,7 +1,8 @@
 """Asks a tool about one call; where the tool raises, the careful answer counts."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Any, NoReturn, TypeVar
 
 from handrail.conversation.blocks import Json
@@ -10,7 +11,7 @@ from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import FAILED, Access
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool
-from handrail.tools.tool import PromptView
+from handrail.tools.tool import PromptView, Tool
 from handrail.tools.wording import missing_field
 
 log = logging.getLogger(__name__)
@@ -78,6 +79,15 @@ def _names_parameter(tool: AnyTool, spec: str) -> bool:
 def subject_of(tool: AnyTool, args: Any) -> str:
     """The subject of the call as the tool gives it; empty if it has none."""
     return ask_tool(tool.name, "subject_text", lambda: tool.subject_text(args) or "", "")
+
+
+def subject_paths(tool: AnyTool, args: Any) -> tuple[str, ...]:
+    """The paths that the call may be about: its subject, one or several; none if the tool matches rules itself."""
+    if not tool.subject or type(tool).permission_matcher is not Tool.permission_matcher:
+        return ()
+    value = args.get(tool.subject) if isinstance(args, Mapping) else getattr(args, tool.subject, None)
+    values = value if isinstance(value, list | tuple) else (value,)
+    return tuple(map(str, values)) if all(isinstance(each, str | PurePath) for each in values) else ()
 
 
 def short(tool: AnyTool, args: Any) -> str:
