@@ -69,6 +69,15 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
     )
 
 
+def tool_names(*, simple: bool = False) -> frozenset[str]:
+    """The names of all built-in tools, or of the few that simple runs have."""
+    return frozenset(entry.name for entry in base_tools(_unused, _unused) if entry.simple or not simple)
+
+
+def _unused() -> Any:
+    raise AssertionError("only the names are asked for")
+
+
 def _can_ask(environment: Environment) -> bool:
     return environment.can_ask
 

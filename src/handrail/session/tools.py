@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.table import USUAL_FEATURES, base_tools
+from handrail.builtin.table import USUAL_FEATURES, base_tools, tool_names
 from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.lazy import lazy
 from handrail.tools.catalog import Catalog
@@ -127,12 +127,7 @@ def unwanted_tools(wanted: Iterable[str] | None) -> frozenset[str]:
 @cache
 def builtin_names() -> frozenset[str]:
     """The names of all built-in tools that can be asked for."""
-    return frozenset(builtin_loaders({})) - {"ToolSearch"}
-
-
-def simple_names() -> frozenset[str]:
-    """The names of the few built-in tools that work on files and run commands, which simple runs have."""
-    return frozenset(entry.name for entry in base_tools(_no_catalog, _no_services) if entry.simple)
+    return tool_names() - {"ToolSearch"}
 
 
 def builtin_loaders(
@@ -145,7 +140,3 @@ def builtin_loaders(
 
 def _no_catalog() -> Catalog:
     raise LookupError("tools are only looked at here")
-
-
-def _no_services() -> ToolServices:
-    raise LookupError("tools are only named here")

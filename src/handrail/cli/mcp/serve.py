@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from handrail.builtin.table import tool_names
 from handrail.cli.mcp_config_flag import read_servers
 from handrail.cli.permission_flags import rule_problems, settings_flags, warn, without_effect
 from handrail.cli.session_flags import warn_of_unknown_tools
@@ -23,7 +24,7 @@ from handrail.mcp.environment import GATEWAY
 from handrail.serve.guard import new_token, token_digest
 from handrail.serve.listen import Address, BindAddress
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
-from handrail.session.tools import builtin_names, simple_names
+from handrail.session.tools import builtin_names
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool
 
@@ -101,7 +102,7 @@ def build_server(chosen: argparse.Namespace, clients: ClientList | None) -> McpS
 def _builtin(chosen: argparse.Namespace) -> tuple[str, ...]:
     every = builtin_names()
     if chosen.builtin is None:
-        offered = every & (simple_names() | ALSO_OFFERED) - NOT_OFFERED
+        offered = every & (tool_names(simple=True) | ALSO_OFFERED) - NOT_OFFERED
         return () if chosen.gateway or chosen.tools else tuple(sorted(offered))
     warn_of_unknown_tools(chosen.builtin, every, "--builtin")
     return tuple(name for name in chosen.builtin if name in every)

@@ -1,8 +1,9 @@
-"""The names that the program around a session brings: its own tools, and the matchers of its hooks."""
+"""The names that rules and hooks of a session may be about: its tools, and the matchers of the caller's hooks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from handrail.builtin.table import tool_names
 from handrail.records import record
 from handrail.tools.pool import AnyTool
 
@@ -12,9 +13,9 @@ GUARDING = "PreToolUse"
 
 @record
 class CallerNames:
-    """The names of the caller's own tools, and what the caller's guarding hooks are matched by."""
+    """The names of the built-in tools and the caller's own, and what the caller's guarding hooks are matched by."""
 
-    tools: frozenset[str] = frozenset()
+    tools: frozenset[str] = tool_names()
     matchers: tuple[str, ...] = ()
 
 
@@ -27,4 +28,4 @@ def caller_names(tools: Iterable[AnyTool], hooks: Any) -> CallerNames:
     written = [getattr(each, "matcher", "") for each in given]
     if not isinstance(hooks, Mapping):
         written += hooks.matchers(GUARDING)
-    return CallerNames(frozenset(tool.name for tool in tools), tuple(filter(None, written)))
+    return CallerNames(NO_NAMES.tools.union(tool.name for tool in tools), tuple(filter(None, written)))
