@@ -74,6 +74,11 @@ def calls(*uses: Any) -> ScriptedModel:
         ({"session": 3}, "session is 3. Give True, False, or the id of a session"),
         ({"mcp_servers": ["db"]}, "mcp_servers is ['db']. Give configurations by name"),
         ({"mcp_servers": {"db": "uvx"}}, "mcp_servers['db'] is 'uvx'"),
+        ({"mcp_servers": {"db": {"cmd": "uvx"}}}, "mcp_servers['db'] cannot be used: it has no command"),
+        ({"mcp_servers": {"db": {"url": "http://x"}}}, 'add "type": "http" to use its url'),
+        ({"hooks": [print]}, "Give functions by event, for example {"),
+        ({"hooks": {"PreToolUse": [3]}}, "hooks['PreToolUse'] has 3. Give functions, or HookCallback("),
+        ({"state_dir": 3}, "state_dir is 3. Give a folder"),
         ({"can_use_tool": 3}, "can_use_tool is 3. Give a function of (tool_name, input, question)"),
     ],
 )

@@ -11,8 +11,9 @@ from handrail.agents.spec import AgentSpec
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, UserBlock
 from handrail.conversation.messages import UserMessage
-from handrail.errors import HandrailError, ToolDefinitionError
+from handrail.errors import HandrailError, McpError, ToolDefinitionError
 from handrail.hooks.events import EVENTS
+from handrail.hooks.runner import Hooks
 from handrail.lazy import lazy
 from handrail.providers.choose import ModelOptions
 from handrail.session.models.choose import Streaming
@@ -22,8 +23,10 @@ from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from handrail.mcp import config as mcp_config
     from handrail.permissions import rules
 else:
+    mcp_config = lazy("handrail.mcp.config")
     rules = lazy("handrail.permissions.rules")
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
@@ -143,13 +146,19 @@ def check_rules(name: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 def check_hooks(hooks: Any) -> Any:
     """Hooks by event, or hooks that were made already."""
-    if not isinstance(hooks, Mapping):
+    if isinstance(hooks, Hooks):
         return hooks
-    for event in hooks:
-        if event not in EVENTS:
-            known = ", ".join(EVENTS)
-            raise HandrailError(f"hooks has {event!r}, which is not an event. There are {known}.")
-    return {event: (given,) if callable(given) else tuple(given) for event, given in hooks.items()}
+    check_type("hooks", hooks, Mapping, 'functions by event, for example {"PreToolUse": [check]}, or Hooks(...)')
+    return {event: _check_callbacks(event, given) for event, given in hooks.items()}
+
+
+def _check_callbacks(event: str, given: Any) -> tuple[Any, ...]:
+    if event not in EVENTS:
+        raise HandrailError(f"hooks has {event!r}, which is not an event. There are {', '.join(EVENTS)}.")
+    functions = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    if wrong := [each for each in functions if not callable(each) and not hasattr(each, "function")]:
+        raise HandrailError(f"hooks[{event!r}] has {wrong[0]!r}. Give functions, or HookCallback(function, ...).")
+    return functions
 
 
 def transcript_options(session: bool | str | None) -> TranscriptOptions:
@@ -195,10 +204,19 @@ def check_servers(servers: Mapping[str, Any] | None) -> Mapping[str, Any]:
     check_type("mcp_servers", given, Mapping, f"configurations by name, for example {example}")
     for name, config in given.items():
         check_type(f"mcp_servers[{name!r}]", config, Mapping, f"a configuration as in {example}")
+        try:
+            mcp_config.resolve_server(name, config, {}, "")
+        except McpError as error:
+            raise HandrailError(f"mcp_servers[{name!r}] cannot be used: {error}") from error
     return given
 
 
 def variables(env: Mapping[str, str] | None, state_dir: Path | str | None) -> Mapping[str, str]:
     """The environment of an agent."""
     given = os.environ if env is None else env
-    return given if state_dir is None else {**given, "HANDRAIL_STATE_DIR": str(Path(state_dir).absolute())}
+    check_type("env", given, Mapping, 'variables by name, for example {**os.environ, "HOME": "/tmp"}')
+    if state_dir is None:
+        return given
+    if not isinstance(state_dir, str | Path):
+        raise HandrailError(f"state_dir is {state_dir!r}. Give a folder.")
+    return {**given, "HANDRAIL_STATE_DIR": str(Path(state_dir).absolute())}
