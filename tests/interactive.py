@@ -111,6 +111,20 @@ class Conversing:
         """Press these keys."""
         os.write(self._ours, keys.encode())
 
+    def pause(self) -> None:
+        """Take nothing from the program until `go_on`, as a terminal that hangs."""
+        termios.tcflow(self._theirs, termios.TCOOFF)
+
+    def go_on(self) -> None:
+        """Take again what the program writes."""
+        termios.tcflow(self._theirs, termios.TCOON)
+
+    async def until_exists(self, file: Path) -> None:
+        """Wait until the program has made a file."""
+        async with asyncio.timeout(PATIENCE):
+            while not file.exists():
+                await asyncio.sleep(0.05)
+
     def resize(self, columns: int, rows: int = 24) -> None:
         """Give the terminal another size."""
         self._widest = max(self._widest, columns)

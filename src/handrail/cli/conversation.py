@@ -109,7 +109,8 @@ class TerminalConversation:
                 atexit.unregister(restore)
                 if self._session is not None:
                     await self._session.aclose()
-        self._say_farewell(error)
+        if not output.terminal.is_gone:
+            self._say_farewell(error)
         if self._chat is not None:
             self.next_session = self._chat.wants_session
         return self._signal or (FAILED if error is not None else 0)
@@ -171,10 +172,10 @@ class Notes:
 
 
 def restore(output: Any) -> None:
-    """Leave the terminal as other programs expect it."""
-    if not output.is_gone:
-        output.write_raw(RESTORE)
-        output.flush()
+    """Leave the terminal as other programs expect it; one that takes nothing any more is not waited for."""
+    output.write_raw(RESTORE)
+    if not output.drain():
+        output.terminal.give_up()
 
 
 def config_folder() -> Path:

@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Protocol
 
 from prompt_toolkit.application import Application
@@ -21,10 +22,13 @@ from prompt_toolkit.renderer import Renderer
 
 from handrail.records import record
 from handrail.tui.interactive.graphemes import GraphemeMarks
+from handrail.tui.interactive.terminal_writer import TerminalWriter
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 RESTORE = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
 """Leaves a terminal as programs expect it, whatever was going on."""
+PATIENCE = 1.0
+"""Seconds without a sign of life after which a terminal is not waited for."""
 MAX_KEPT = 400
 """How many blocks are kept as source, for drawing the screen again."""
 
@@ -52,8 +56,11 @@ class FrameOutput(Vt100_Output):
     _depth = 0
     marks = GraphemeMarks()
     """What stands for characters of several code points in the layout."""
-    is_gone = False
-    """Whether the terminal has left; nothing is written to it any more."""
+
+    @cached_property
+    def terminal(self) -> TerminalWriter:
+        """What takes the bytes."""
+        return TerminalWriter(self.fileno())
 
     def write(self, data: str) -> None:
         """Write text of the layout."""
@@ -71,13 +78,16 @@ class FrameOutput(Vt100_Output):
 
     def flush(self) -> None:
         """Write out what is buffered, unless a frame is being drawn."""
-        if self._depth or not self._buffer or self.is_gone:
+        if self._depth or not self._buffer:
             return
-        self._buffer = [BEGIN, *self._buffer, END]
-        try:
-            super().flush()
-        except OSError:
-            self.is_gone = True
+        data = "".join((BEGIN, *self._buffer, END))
+        self._buffer = []
+        self.terminal.write(data.encode(self.encoding() or "utf-8", "replace"))
+
+    def drain(self) -> bool:
+        """Wait until everything is on the terminal, because others write there now; False = it takes nothing."""
+        self.flush()
+        return self.terminal.drain(PATIENCE)
 
 
 def reflows(env: Mapping[str, str]) -> bool:
@@ -99,6 +109,7 @@ class InlineRenderer(Renderer):
         self._kept: deque[ScreenBlock] = deque(maxlen=MAX_KEPT)
         self.before_frame: Callable[[], bool] = lambda: True
         """Called before each frame; says whether the blocks that are drawn are written with it."""
+        output.terminal.on_caught_up = app.invalidate
         super().__init__(app.renderer.style, output, full_screen=False, mouse_support=False)
 
     def commit(self, block: ScreenBlock) -> None:
@@ -138,7 +149,9 @@ class InlineRenderer(Renderer):
         """Not asked for: where the live region begins is known from what was written."""
 
     def render(self, app: "Application[Any]", layout: Layout, is_done: bool = False) -> None:
-        """Draw the layout, above it what waits to be committed."""
+        """Draw the layout, above it what waits to be committed. A terminal that is behind gets the next frame."""
+        if self.output.terminal.is_behind and not is_done:
+            return
         with self.output.frame():
             size = self.output.get_size()
             if self.before_frame() and self._drawn:
@@ -173,6 +186,8 @@ class InlineRenderer(Renderer):
             self._row_widths, self._columns = [], 0
             self._cursor_pos = Point(x=0, y=0)
             self._last_screen = self._last_size = self._last_style = None
+        if leave_alternate_screen:  # another program will have the terminal
+            self.output.drain()
 
     def _rows_of(self, width: int, columns: int) -> int:
         return max(1, -(-width // columns)) if self._reflows else 1
