@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from handrail.errors import UnclearError
 from handrail.shell import Does, analyse
 from handrail.shell.grammars.json_queries import jq
+from handrail.shell.json_form import segment_json
 from tests.shell.corpus_report import runs_unasked
 
 FILTERS = r"""
@@ -166,4 +167,4 @@ def test_other_lines_are_asked_for(line: str) -> None:
 def test_files_of_a_jq_command_are_named() -> None:
     (segment,) = analyse("jq --slurpfile a one.json --arg x two '$a' three.json four.json").segments
     assert [str(word) for word in segment.reads] == ["one.json", "three.json", "four.json"]
-    json.dumps(segment.to_json())
+    json.dumps(segment_json(segment))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.shell import CommandVerdict, analyse, analysis
 from handrail.shell.explain import explain
+from handrail.shell.json_form import analysis_json
 from tests.shell.corpus_report import lines
 
 FRAGMENTS = st.sampled_from(
@@ -29,7 +30,7 @@ FRAGMENTS = st.sampled_from(
 def test_every_text_gets_an_answer_that_is_no_internal_error(text: str) -> None:
     answer = analyse(text)
     assert not [reason for reason in answer.reasons if "internal error" in reason.text]
-    json.dumps(answer.to_json())
+    json.dumps(analysis_json(answer))
     assert explain(answer)
 
 

@@ -12,6 +12,7 @@ from handrail.files.paths import match_files
 from handrail.shell import CommandVerdict, analyse, reads_outside, reads_secrets
 from handrail.shell.effects import Found, PathText
 from handrail.shell.explain import explain
+from handrail.shell.json_form import analysis_json
 from handrail.shell.patterns import read_pattern
 
 READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
@@ -30,7 +31,7 @@ def run(chosen: argparse.Namespace) -> int:
     code = exit_code(analysis.verdict, outside, secrets)
     if chosen.json:
         beyond = {"outside": names(outside), "secrets": names(secrets)}
-        print(json.dumps(analysis.to_json() | {"reads": beyond, "exit": code}))
+        print(json.dumps(analysis_json(analysis) | {"reads": beyond, "exit": code}))
     else:
         described = describe_paths(explain(analysis), names(outside), names(secrets), roots)
         print("\n".join(ReportScreen(sys.stdout).wrap(described)))

@@ -13,7 +13,7 @@ The values are NamedTuples rather than frozen dataclasses: those take eight time
 
 from enum import Enum, IntEnum
 from itertools import pairwise, product, takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from handrail.shell.patterns import escape
 
@@ -337,27 +337,6 @@ class Segment(NamedTuple):
         known = (effect.does in HARMLESS or effect.does is Does.WRITES for effect in self.effects)
         return self.entry in EDITING and self.name == self.entry and all(known)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "argv": [word_json(word) for word in self.argv],
-            "range": [self.start, self.end],
-            "node": self.node,
-            "entry": self.entry,
-            "path": list(self.path),
-            "env": {name: word_json(word) for name, word in self.env},
-            "cwds": list(self.cwds),
-            "redirections": [
-                {"fd": r.fd, "operator": r.operator, "target": word_json(r.target)} for r in self.redirections
-            ],
-            "effects": [
-                {"does": e.does.value, "word": word_json(e.word) if e.word else None, "why": e.why}
-                for e in self.effects
-            ],
-            "requires": [{"name": r.name, "check": r.check, "switches": list(r.switches)} for r in self.requires],
-            "verdict": self.verdict.name,
-            "reasons": [reason_json(reason) for reason in self.reasons],
-        }
-
 
 POSITIONALS = "@"
 
@@ -403,34 +382,6 @@ class Analysis(NamedTuple):
     def requires(self) -> tuple[Requirement, ...]:
         return tuple(dict.fromkeys(need for segment in self.segments for need in segment.requires))
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "command": self.command,
-            "verdict": self.verdict.name,
-            "problems": [reason_json(reason) for reason in self.problems],
-            "segments": [segment.to_json() for segment in self.segments],
-            "suspects": [list(words) for words in self.suspects],
-            "guesses": [list(words) for words in self.guesses],
-        }
-
 
 def needs_no_environment(segment: Segment) -> bool:
     return segment.verdict is CommandVerdict.READ_ONLY or segment.only_redirects or segment.only_edits
-
-
-def word_json(word: Word) -> dict[str, Any]:
-    literal = word.literal
-    if literal is not None:
-        return {"text": literal, "range": [word.start, word.end]}
-    unknown = sorted({piece.kind.value for piece in word.pieces if piece.kind is not PieceKind.LITERAL})
-    return {"text": str(word), "unknown": unknown, "range": [word.start, word.end]}
-
-
-def reason_json(reason: Reason) -> dict[str, Any]:
-    return {
-        "verdict": reason.verdict.name,
-        "text": reason.text,
-        "range": [reason.start, reason.end],
-        "node": reason.node,
-        "entry": reason.entry,
-    }

@@ -8,14 +8,13 @@ followed back to the folders that are searched, the words that are printed, or t
 Where that is not possible, the word can be any place that the line names: `find ~ > list; xargs rm < list`.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from handrail.lazy import lazy_pattern
 from handrail.shell import tables
-from handrail.shell.listing import PLACE, fd_finds_all, finds_all, start_of
+from handrail.shell.listing import PLACE, start_of
 from handrail.shell.model import (
     POSITIONALS,
     Analysis,
@@ -28,43 +27,46 @@ from handrail.shell.model import (
     Word,
     literal_word,
 )
-from handrail.shell.possible_commands import ASSIGNMENT, LEADING, cut, possible_commands, visible
+from handrail.shell.possible_commands import possible_commands
+from handrail.shell.printed_words import (
+    BLANKS,
+    HERE,
+    LISTERS,
+    PASS_ALL,
+    PRINTERS,
+    VARIABLE,
+    Source,
+    behind_assignment,
+    fed_words,
+    inserted_words,
+    parts_of,
+    plain_word,
+    printed_words,
+    replace_piece,
+    variable_of,
+    words_in_text,
+)
 from handrail.shell.tables.format import Role
 from handrail.shell.verdict import judge_command
 
-PRINTERS = frozenset(("echo", "printf", "yes", "realpath", "readlink", "dirname"))
-LISTERS = frozenset(("find", "fd", "fdfind", "ls", "dir", "vdir", "tree", "du", "git ls-files"))
-HERE = frozenset(("pwd", "git rev-parse"))
-FRESH = frozenset(("mktemp", "tempfile"))  # print a path that did not exist before
-WHICH = frozenset(("which", "command", "type", "whereis"))  # print where a program is
-# Print all that comes in. What any other command lets through may be a part of it.
-PASS_ALL = frozenset("cat tac sort uniq tee tr nl rev xargs parallel".split())
 KEEPS_INPUT = frozenset("read mapfile readarray xargs parallel".split())
 SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh source . exec eval".split())
 POSITIONAL = lazy_pattern(r"\$\{?(?:[0-9]+|[@*])\}?\Z")
-# A variable, and what is done with its value: ${x%/*}, ${x:-word}.
-VARIABLE = lazy_pattern(r"\$\{?([A-Za-z_]\w*)(?:(:?[-+]|%%?|##?|//?)(.*))?\}?\Z", re.DOTALL)
 NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
 FOLDERS = frozenset(("HOME", "PWD"))  # known where places are resolved
 # Around commands that see the variables of the line at this point.
 SAME_SHELL = frozenset("group for while if case subshell".split())
-ESCAPES = lazy_pattern(r"\\[nt0]|%[sbq]")
-BEGINNING = lazy_pattern(r"~[^/]*|\$(?P<brace>\{)?(HOME|PWD)\b(?(brace)[^}]*\})")
 SEPARATORS = lazy_pattern(r"[ \t\n:;,|]+")
 QUOTED_PATH = lazy_pattern(r"[\"']([~/][\w./~-]*)")  # in a program for an interpreter
 WILD = lazy_pattern(r"[*?]")
-BLANKS = lazy_pattern(r"[ \t\n]+")
 KNOWN = frozenset(
     (PieceKind.LITERAL, PieceKind.GLOB, PieceKind.BRACE, PieceKind.TILDE, PieceKind.ARITHMETIC, PieceKind.PROCESS)
 )
-WRITTEN = frozenset((PieceKind.LITERAL, PieceKind.TILDE))
 MAX_FOLLOWED = 200
 MAX_PIECES = 20  # of a word that is followed; a function that calls itself can make it grow
 MAX_FOLLOWED_IN_LINE = 1000
 MAX_GUESSED = 50  # different words that are guessed
 MAX_DEPTH = 6
-
-Source = tuple[Segment, Word, bool]
 
 
 class Removal(NamedTuple):
@@ -282,69 +284,9 @@ class Line:
         return found
 
 
-def behind_assignment(word: Word) -> Word:
-    """The value in a word like `name=value`, else the word."""
-    found = ASSIGNMENT.match(word.leading)
-    return word.cut(found.start(2)) if found else word
-
-
-def parts_of(word: Word, between: re.Pattern[str] = BLANKS) -> Iterator[Word]:
-    """The words that a text with blanks in it can be cut into."""
-    if not any(piece.kind in WRITTEN and between.search(piece.text) for piece in word.pieces):
-        yield word
-        return
-    pieces: list[Piece] = []
-    for piece in word.pieces:
-        if piece.kind not in WRITTEN:
-            pieces.append(piece)
-            continue
-        first, *others = between.split(piece.text)
-        pieces += [piece._replace(text=first)] if first else []
-        for text in others:
-            if pieces:
-                yield word._replace(pieces=tuple(pieces))
-            pieces = [piece._replace(text=text)] if text else []
-    if pieces:
-        yield word._replace(pieces=tuple(pieces))
-
-
 def is_known(word: Word) -> bool:
     """Whether a word can be resolved without looking at anything else."""
     return all(piece.kind in KNOWN or piece.values or variable_of(piece) in FOLDERS for piece in word.pieces)
-
-
-def variable_of(piece: Piece) -> str:
-    """The name of the variable, whatever is done with its value."""
-    found = VARIABLE.match(piece.text) if piece.kind is PieceKind.PARAMETER else None
-    return found[1] if found else ""
-
-
-def words_in_text(text: str) -> Iterator[Source]:
-    """The words of a text that could not be parsed."""
-    nowhere = Segment((), 0, 0)
-    for words in cut(visible(text), 0):
-        left = list(words)
-        while left and left[0] in LEADING:
-            del left[0]
-        name = left[0].rpartition("/")[2] if left else ""
-        carries = name in PRINTERS or tables.lookup(name) is None
-        for word in words:
-            setting = ASSIGNMENT.match(word)
-            for part in BLANKS.split(setting[2] if setting else word):
-                if part and not part.startswith("-"):
-                    yield nowhere, plain_word(part), carries or setting is not None
-
-
-def plain_word(text: str) -> Word:
-    """The word for a text without quotes: a tilde or a known variable may begin it."""
-    begins = BEGINNING.match(text)
-    rest = text[begins.end() :] if begins else text
-    pieces = [Piece(PieceKind.PARAMETER if "$" in rest else PieceKind.LITERAL, rest)] if rest else []
-    if begins and begins[2]:
-        pieces.insert(0, Piece(PieceKind.PARAMETER, f"${begins[2]}", quoted=True))
-    elif begins:
-        pieces.insert(0, Piece(PieceKind.TILDE, begins.group()))
-    return Word(tuple(pieces))
 
 
 class Follower:
@@ -450,61 +392,3 @@ class Follower:
             for binding in self.line.bindings.get(name, ())
             for word in (binding.word, *(parts_of(binding.word, SEPARATORS) if "IFS" in self.line.bindings else ()))
         ]
-
-
-def inserted_words(segment: Segment, piece: Piece) -> tuple[list[Source], bool]:
-    """What stands in place of a substitution."""
-    inserted = next((found for text, found in segment.inserted if text == piece.text), ())
-    outer = [source for source in inserted if len(source.path) == len(inserted[-1].path)]
-    picks = any(source.entry not in LISTERS | PRINTERS | HERE | PASS_ALL for source in outer)
-    printed = [found for source in inserted for found in printed_words(source)]
-    complete = bool(printed) or (bool(inserted) and inserted[-1].entry in FRESH)
-    return [(source, word, whole and not picks) for source, word, whole in printed], complete
-
-
-def fed_words(segment: Segment) -> tuple[list[Source], bool]:
-    """The paths that come in on standard input, followed back through filters."""
-    source, whole, complete = segment.fed_by, True, True
-    while source is not None:
-        found = list(printed_words(source))
-        if found:
-            return [(seen_from, word, whole and all_of_it) for seen_from, word, all_of_it in found], complete
-        complete = complete and not source.reads  # what is in these files comes in as well
-        whole = whole and source.entry in PASS_ALL
-        source = source.fed_by
-    return [], False
-
-
-def replace_piece(word: Word, at: int, source: Word) -> Word:
-    return source._replace(pieces=(*word.pieces[:at], *source.pieces, *word.pieces[at + 1 :]))
-
-
-def printed_words(source: Segment) -> Iterator[Source]:
-    """The folders or words whose names a command prints, and whether it prints all that is there."""
-    words = source.argv[1:]
-    if source.entry in HERE:
-        yield source, literal_word("."), True
-    elif source.entry in WHICH and (source.entry != "command" or any(str(word) in ("-v", "-V") for word in words[:1])):
-        yield from ((source, word, True) for word in words if not str(word).startswith("-"))
-    elif source.entry == "dirname":
-        above = Piece(PieceKind.LITERAL, "/..", quoted=True)
-        yield from ((source, word._replace(pieces=(*word.pieces, above)), True) for word in words)
-    elif source.entry in PRINTERS:
-        for word in words:
-            text = word.literal
-            parts = parts_of(word) if text is None else map(literal_word, ESCAPES.sub(" ", text).split())
-            yield from ((source, part, True) for part in parts)
-    elif source.entry in LISTERS or lists_files(source):
-        folders = source.words(Does.READS, Does.LOOKS) or (literal_word("."),)
-        whole = source.entry != "git ls-files"
-        if source.entry == "find":
-            whole = finds_all(words)
-        elif source.entry in ("fd", "fdfind"):
-            whole = fd_finds_all(words)
-        yield from ((source, folder, whole) for folder in folders)
-
-
-def lists_files(source: Segment) -> bool:
-    """Whether it is a ripgrep that prints all files there are."""
-    texts = {str(word) for word in source.argv}
-    return source.entry == "rg" and "--files" in texts and not any(text.startswith(("-g", "-t")) for text in texts)
