@@ -13,6 +13,8 @@ from handrail.cli.main import run
 from handrail.conversation.blocks import ToolUse
 from handrail.hooks.condition import holds
 from handrail.permissions.rules import Behaviour, Rule, RuleSource, parse_rule
+from handrail.shell import CommandVerdict, analyse, tables
+from handrail.shell.named_programs import RUN_NOTHING_FAMILIES, RUNS_NOTHING
 from handrail.tools.context import RunContext
 from handrail.tools.request import CallRequest
 from tests.permissions.world import CORPUS, World, tool_called
@@ -86,6 +88,19 @@ RUNS = [
     "FCEDIT=rm fc",
     "strace -o '|rm x' ls", "cpio --rsh-command=rm -o", "TAR_OPTIONS='--checkpoint-action=exec=rm' tar cf x y",
     "exec -a ls $(echo rm) x", "nice -n $N make", "x='a[$(rm x)]'; f() { echo $((x)); }; f",
+    "nano -s rm f", "nano -srm f", "nano --speller rm f", "nano -s $x f", "snap run --shell x -c 'rm x'",
+    "snap run --shell x -c '$(echo rm) x'", "foo $x y", "foo '$x y'", "foo -x \"$x\"", "foo 'sudo $x'",
+    "/usr/bin/foo $x", "IFS=,; x=rm,y; $x", "IFS=-; f() { $1; }; f rm-x",
+    "PERL5DB='BEGIN{system(\"rm x\")}' perl -d -e1",
+    "mail -S sendmail=rm a", "gpg --photo-viewer rm -k", "wget --use-askpass rm h", "tar -I rm -cf a b",
+    "tar -Irm -cf a b", "tar --use-compress-program rm -cf a b", "tar -I $x -cf a b", "man -H rm ls",
+    "pip install --python rm x", "virtualenv -p rm x", "virtualenv -p $x y", "cmake -D CMAKE_C_COMPILER=rm .",
+    "cargo --config build.rustc-wrapper=rm build", "cargo --config 'build.rustc-wrapper=\"rm\"' build",
+    "go build -toolexec rm ./...", "go vet -vettool rm", "go test -exec rm ./...", "go test -exec $x ./...",
+    "npm config set script-shell rm", "npm set editor rm", "git config core.editor rm",
+    "git config --global core.pager rm",
+    "openssl engine rm", "curl -K rm x", "nmap --script rm h", "aria2c --on-download-complete rm u",
+    "socat - EXEC:rm", "less -o rm f",
 ]  # fmt: skip
 # None of them runs rm.
 OTHERS = [
@@ -108,6 +123,12 @@ OTHERS = [
     "A=b npm run x", "CC=gcc make", "foo --mode=fast", "NODE_ENV=test npm run build -- --x=y",
     "git rebase --exec 'make test' main", "tmux new -d -s x 'npm start'", "npm run build -- --base=$B",
     "rsync -avz -e 'ssh -p 22' a h:b", "git push -u origin \"$(git branch --show-current)\"",
+    "pytest -q \"$f\"", "./build.sh $x", "scripts/run \"$a\"", "terraform plan -var x=$x", "npm install rm",
+    "pip install rm",
+    "gh pr create --title 'rm is gone' --body 'no rm'", "apt-get install rm", "brew install rm", "docker compose up rm",
+    "systemctl restart rm", "curl -d 'rm x' h", "make rm", "python3 manage.py rm", "mkdir rm", "touch rm",
+    "tar xf rm.tar",
+    "foo --verbose a.txt", "curl -sS -H 'Accept: x' \"$u\"", "tar -xzf a.tgz -C \"$d\"",
 ]  # fmt: skip
 # Names that are not known before they run, and texts and words of programs in which such a command runs.
 UNKNOWN_NAMES = ("$(echo rm) x", "`echo rm` x", "$z x", "/bin/r? x", "r{m,} x", "cat f | sh", "eval $z", "sudo $z x")
@@ -183,6 +204,24 @@ def test_no_known_way_to_run_a_denied_command_is_allowed(tmp_path: Path) -> None
     tried = (CORPUS / "hidden_commands.txt").read_text(encoding="utf-8").splitlines()
 
     assert [line for line in tried if world.bash(line) == "allow"] == []
+
+
+NOT_LISTED = sorted(
+    name
+    for name, family in tables.family_of().items()
+    if family not in RUN_NOTHING_FAMILIES | {"git", "streams"} and name not in {*RUNS_NOTHING, "rsync"}
+)
+FORMS = ("-q rm", "--quite-new rm", "--quite-new=rm", "-qrm", "a -q rm b", "-q a=rm", "-q k=a=rm b")
+
+
+@pytest.mark.proves("X18")
+@given(st.sampled_from(NOT_LISTED), st.sampled_from(FORMS), st.sampled_from(("", "sudo ", "env A=1 ", "timeout 9 ")))
+def test_an_option_that_no_table_lists_may_name_a_program(
+    tmp_path_factory: pytest.TempPathFactory, name: str, form: str, before: str
+) -> None:
+    line = f"{before}{name} {form}"
+    if analyse(f"{name} {form}").verdict is not CommandVerdict.READ_ONLY:
+        assert ruled(tmp_path_factory.getbasetemp()).bash(line) in ("deny", "ask"), line
 
 
 FEEDS = (

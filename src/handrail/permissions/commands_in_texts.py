@@ -14,7 +14,7 @@ from handrail.permissions.command_parts import parts_of
 from handrail.permissions.wildcards import WORD_END
 from handrail.shell import tables
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, Segment, Word
+from handrail.shell.model import Analysis, PieceKind, Segment, Word
 from handrail.shell.text_programs import fed_text
 from handrail.shell.unknown_names import runs_unknown_name
 from handrail.shell.wrapped_commands import EVALUATED, written_text
@@ -47,7 +47,7 @@ UNKNOWN = InTexts(frozenset(("",)))
 
 
 def commands_in_texts(analysis: Analysis) -> InTexts:
-    if analysis.problems or any(map(runs_unknown_name, analysis.segments)):
+    if analysis.problems or any(map(runs_unknown_name, analysis.segments)) or splits_names(analysis):
         return UNKNOWN
     texts = [*map(written_text, evaluated_words(analysis))]
     texts += [text for segment in evaluating_segments(analysis) for text in fed_text(segment)[0]]
@@ -60,6 +60,14 @@ def commands_in_texts(analysis: Analysis) -> InTexts:
         frozenset(opening for each in found for opening in each.openings),
         frozenset(command for each in found for command in each.commands).union(named),
     )
+
+
+def splits_names(analysis: Analysis) -> bool:
+    """Whether the name of a command is cut out of a value at other characters than blanks: `IFS=,; x=rm,y; $x`."""
+    if not any(binding.name == "IFS" for binding in analysis.bindings):
+        return False
+    names = [segment.argv[0] for segment in analysis.segments if segment.argv]
+    return any(piece.kind is not PieceKind.LITERAL for name in names for piece in name.pieces)
 
 
 def named_commands(segment: Segment) -> Iterator[str]:

@@ -11,8 +11,19 @@ from collections.abc import Iterator
 from handrail.lazy import lazy_pattern
 from handrail.shell import tables
 from handrail.shell.model import CommandVerdict, Does, PieceKind, Segment, Word
+from handrail.shell.named_programs import DEVELOPER_TOOLS, option_programs, option_texts
 from handrail.shell.possible_commands import ASSIGNMENT, beginnings, cut, may_run, visible
-from handrail.shell.text_programs import FILTERS, SHELLS, STARTERS, STDIN, TEXT_OPTION, TextKind, kind_of, program_text
+from handrail.shell.text_programs import (
+    FILTERS,
+    SHELLS,
+    STARTERS,
+    STDIN,
+    TEXT_OPTION,
+    TextKind,
+    is_file_pattern,
+    kind_of,
+    program_text,
+)
 from handrail.shell.wrapped_commands import (
     AFTER,
     COPIERS,
@@ -24,7 +35,6 @@ from handrail.shell.wrapped_commands import (
     VARIABLES,
     command_texts,
     is_function,
-    option_programs,
 )
 
 SUBSTITUTED = "\ue000"  # stands for what a substitution prints
@@ -73,7 +83,48 @@ def runs_unknown_name(segment: Segment) -> bool:
     words = (*command_words(segment), *option_programs(segment))
     if any(map(has_unknown_name, texts_run(segment))) or any(map(is_unknown, words)):
         return True
+    if runs_unknown_text(segment) or may_run_argument(segment):
+        return True
     return runs_unknown_word(segment) or copies_unknown_program(segment) or segment.name in RUNS_FILES
+
+
+def runs_unknown_text(segment: Segment) -> bool:
+    """Whether a text that it is given as it stands may be a command line: `snap run --shell x -c '$(echo rm) x'`."""
+    if segment.name in TEXTS or segment.name in AFTER or kind_of(segment.name) is not None:
+        return False  # see `texts_run`
+    return any(begins_unknown(text) for word in option_texts(segment) if (text := word.literal))
+
+
+def may_run_argument(segment: Segment) -> bool:
+    """Whether it is a program of which nothing is known, with a word that may be any command: `foo $x y`."""
+    name = segment.argv[0].literal if segment.argv else None
+    if name is None or not is_stranger(name):
+        return False
+    words = segment.argv[1:]
+    if any(word.literal is None and is_unknown(str(word)[:1]) and not is_file_pattern(word) for word in words):
+        return True
+    return any(map(begins_unknown, map(str, words)))
+
+
+def is_stranger(name: str) -> bool:
+    """Whether nothing is known of a program; a script of a project takes what arguments it likes."""
+    plain = name.rpartition("/")[2]
+    if "/" in name and not PROGRAM_FILE.search(name):
+        return False
+    known = tables.lookup(plain) is not None or plain in AFTER or plain in TEXTS or plain in DEVELOPER_TOOLS
+    return not known and kind_of(plain) is None
+
+
+def begins_unknown(text: str) -> bool:
+    """Whether a text that may be a command line begins with a name that is not known, or hands one on."""
+    if not TEXT.search(text):
+        return False
+    for words in cut(visible(text), 0, SUBSTITUTED):
+        given = [word for word in words if word]
+        hands_on = bool(given) and tables.lookup(given[0]) is not None and may_run(given[0])
+        if any(map(is_unknown_command, [*beginnings(given)][: None if hands_on else 1])):
+            return True
+    return False
 
 
 def runs_unknown_word(segment: Segment) -> bool:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from handrail.lazy import lazy_pattern
 from handrail.shell import tables
 from handrail.shell.model import CommandVerdict, Does, PieceKind, Segment, Word
+from handrail.shell.named_programs import option_programs, option_texts, possible_programs
 from handrail.shell.possible_commands import ASSIGNMENT, Words, beginnings, possible_commands
 from handrail.shell.text_programs import BRACKETS, FILTERS, ProgramText, TextKind, fed_text, listed_calls, program_text
 
@@ -68,20 +69,11 @@ VARIABLES = lazy_pattern(
     r"|SHELL)\Z"
 )
 TEXT = lazy_pattern(r"[\s;&|`$(!]")
+ADDRESS = lazy_pattern(r"(?i:exec|system|shell):")  # of socat: EXEC:rm
 EVALUATED = lazy_pattern(r"\$\(|`")
 SPLITS = lazy_pattern(r"-\w*S|--s").match  # of env: the text is split into words
 READERS = frozenset(("read", "mapfile", "readarray"))  # what they put into variables may be evaluated later
 COPIERS = frozenset(("ln", "cp", "mv", "install"))
-# The value of these options is a program; that of -wrapper has its words between commas.
-PROGRAM_OPTIONS = {
-    name: option
-    for names, option in {
-        "scp sftp": "-S",
-        "install": "--strip-program",
-        "gcc g++ cc c++ gfortran clang clang++": "-wrapper",
-    }.items()
-    for name in names.split()
-}
 MAX_TEXTS = 20
 MAX_SETTINGS = 3
 
@@ -104,6 +96,8 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
         likely.update(dict.fromkeys(sure))
         guessed += [*of_program(program_text(segment)), *of_evaluated(segment.argv[1:])]
         guessed += [found for value in option_programs(segment) for found in at_each(value.split(","))]
+        guessed += [found for words in possible_programs(segment) for found in at_each(words)]
+        guessed += of_texts([str(word) for word in (*option_texts(segment), *(word for _, word in segment.env))])
         if segment.redirections:
             guessed += copied_programs([str(word) for word in segment.argv[1:]])
         possible.update(dict.fromkeys(guessed))
@@ -118,6 +112,8 @@ def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
     if name in TEXTS:
         if name != "git":
             return of_texts(behind), []
+        if "config" in behind:
+            return of_texts(behind), at_each(behind[behind.index("config") + 1 :])
         if not any(word in GIT_RUNS or word.startswith(("-O", "--open")) for word in behind):
             return [], []
         glued = [word[2:] for word in behind if word.startswith(("-O", "-x"))]  # `git grep -Orm x`
@@ -130,15 +126,6 @@ def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
     if name and tables.lookup(name) is None:
         return [], [*at_each(behind), *of_texts(list(filter(is_function, words))), *of_texts(behind)]
     return [], []
-
-
-def option_programs(segment: Segment) -> list[str]:
-    """The programs that options of a command name: `scp -S rm`, `install --strip-program=rm`."""
-    option, words = PROGRAM_OPTIONS.get(segment.name), [str(word) for word in segment.argv[1:]]
-    if option is None:
-        return []
-    glued = [word.removeprefix(option).removeprefix("=") for word in words if word.startswith(option)]
-    return [*filter(None, glued), *(value for before, value in pairwise(words) if before == option)]
 
 
 def is_function(word: str) -> bool:
@@ -185,7 +172,7 @@ def at_each(words: list[str]) -> list[Words]:
 
 
 def of_texts(words: list[str]) -> list[Words]:
-    texts = [word for word in words if TEXT.search(word) or "=" in word]
+    texts = [word for word in words if TEXT.search(word) or "=" in word or ADDRESS.match(word)]
     return [found for text in texts[:MAX_TEXTS] for found in of_text(text)]
 
 
