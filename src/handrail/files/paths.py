@@ -15,11 +15,16 @@ from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from handrail.errors import ToolError
-from handrail.lazy import lazy_pattern
+from handrail.lazy import lazy, lazy_pattern
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.files import credentials
+else:
+    credentials = lazy("handrail.files.credentials")
 
 
 class FileKind(Enum):
@@ -48,6 +53,8 @@ class Place:
     problem: str = ""
     links: int = 1
     """How many hard links the file has; with more than one, another path is the same file."""
+    credentials: bool = False
+    """Whether it has an ordinary name and a password or token in it."""
 
 
 MAX_MATCHES = 1_000
@@ -82,7 +89,8 @@ def locate(path: str, cwd: str) -> Place:
         kind, links = stat_kind(text, real)
     except (OSError, ValueError) as error:
         return Place(path, absolute, absolute, False, FileKind.MISSING, f"cannot be looked at: {error}", 0)
-    return Place(path, absolute, real, kind not in (FileKind.MISSING, FileKind.LINK), kind, "", links)
+    holds = kind is FileKind.FILE and any(credentials.holds_credentials(each) for each in {real, absolute})
+    return Place(path, absolute, real, kind not in (FileKind.MISSING, FileKind.LINK), kind, "", links, holds)
 
 
 def exists(path: str, cwd: str) -> bool:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from handrail.files.paths import FileKind, FolderContents, PatternMatcher, Place
-from handrail.permissions.paths import below, doubt, doubt_of_look, protected_place, secret
+from handrail.permissions.paths import below, doubt, doubt_of_look, protected_place, secret_place
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
@@ -91,7 +91,7 @@ def assess_place(
     else:
         found = doubt(place, prefixes, writes=not reads)
     clear = not guard and is_permitted(policy, file, found)
-    if found and reads and not clear and (secret(place.real) or secret(place.absolute)):
+    if found and reads and not clear and secret_place(place):
         return file._replace(doubt=found, secret=rule_for_path(place.real, policy))
     return file._replace(doubt=found, clear=clear)
 

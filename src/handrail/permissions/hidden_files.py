@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
+from handrail.files.credentials import holds_credentials, is_name_of_settings
 from handrail.permissions.paths import secret
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
@@ -28,11 +29,14 @@ def hidden_name_checks(policy: Policy) -> Callable[[str], HiddenNames]:
         path = f"{folder}/{name}"
         if deny.find(path) or ask.find(path):
             return True
-        return not shows_secrets and (secret_name(name) or secret(folder)) and not allow.find(path)
+        if shows_secrets or allow.find(path):
+            return False
+        return secret_name(name) or secret(folder) or holds_credentials(path)
 
     @lru_cache(MAX_NAMES)
     def is_suspect(name: str) -> bool:
-        return secret_name(name) or deny.may_match_name(name) or ask.may_match_name(name)
+        kept_back = secret_name(name) or is_name_of_settings(name)
+        return kept_back or deny.may_match_name(name) or ask.may_match_name(name)
 
     @lru_cache(MAX_FOLDERS)
     def check_in(folder: str) -> HiddenNames:

@@ -9,6 +9,7 @@ than read and may rename the file, in what links lead to, and where something el
 import posixpath
 from collections.abc import Iterator
 
+from handrail.files.credentials import ENDINGS, NAMES
 from handrail.lazy import lazy_pattern
 from handrail.permissions.file_access import FileAccess, FileEffect
 from handrail.permissions.implied_paths import has_objection
@@ -20,6 +21,8 @@ SEARCHES = frozenset(("grep", "rg"))
 # What a shell does itself. Behind any other wrapper another program starts the search.
 SHELL_CONSTRUCTS = frozenset(("for", "while", "if", "case", "group", "subshell", "$(...)", "<(...)"))
 ANY_SECRET = "all files with the name of a secret"  # noqa: S105 - words for people
+# Where what is in them cannot be looked at.
+CREDENTIAL_PATTERNS = (*sorted(NAMES), *(f"*{end}" for end in ENDINGS), ".git/", "*.git/", ".bundle/", ".cargo/")
 PLAIN_NAME = lazy_pattern(r"[A-Za-z0-9_.@+-]+\Z")  # a name that is no pattern
 
 
@@ -49,7 +52,7 @@ def leave_out(file: FileAccess, top: str, policy: Policy) -> FileAccess:
 
 def leave_out_all(part: int) -> Iterator[FileAccess]:
     """What a search leaves out in a folder that holds too much to look at: every name that a secret can have."""
-    for pattern in SECRET_PATTERNS:
+    for pattern in (*SECRET_PATTERNS, *CREDENTIAL_PATTERNS):
         yield FileAccess(None, FileEffect.BELOW, ANY_SECRET, part, clear=True, left_out=pattern)
 
 
@@ -59,6 +62,9 @@ def name_to_leave_out(file: FileAccess, top: str) -> str:
         return ""  # what a link leads to is found by another name
     names = posixpath.relpath(file.place.real, top).split("/")
     at = next((at for at, name in enumerate(names) if secret_name(name) and PLAIN_NAME.match(name)), None)
+    if at is None and file.place.credentials:  # `config` is left out with its folder, which has a name of its own
+        at = next((at for at, name in enumerate(names) if name.startswith(".") or at == len(names) - 1), None)
+        at = at if at is not None and PLAIN_NAME.match(names[at]) else None
     if at is None:
         return ""
     return names[at] if at == len(names) - 1 else f"{names[at]}/"

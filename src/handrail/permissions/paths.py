@@ -103,9 +103,18 @@ def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
         return f"{place.spelling!r} is a link that leads nowhere"
     if writes and place.links > 1:
         return f"{place.spelling!r} is one of {place.links} names of the same file, and the others may be elsewhere"
-    if not writes and (secret(place.real) or secret(place.absolute)):
-        return f"{place.spelling!r} may hold secrets"
+    if not writes and secret_place(place):
+        return (
+            f"{place.spelling!r} holds a password or token"
+            if place.credentials
+            else f"{place.spelling!r} may hold secrets"
+        )
     return ""
+
+
+def secret_place(place: Place) -> bool:
+    """Whether a place is a secret: by its name, or by what is written in it."""
+    return place.credentials or secret(place.real) or secret(place.absolute)
 
 
 def doubt_of_look(place: Place, prefixes: tuple[str, ...], *, lists: bool = False) -> str:

@@ -7,6 +7,7 @@ Only files that matter are listed: those that need a permission question, and li
 import posixpath
 from collections.abc import Callable, Iterator
 
+from handrail.files.credentials import holds_credentials
 from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import OBJECTING, FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.hidden_files import hidden_file_check
@@ -78,7 +79,8 @@ def reads_below(
             return
         for path in (posixpath.join(folder.real, name) for name in found.paths):
             if kept_back(path):
-                yield assess_place(policy, Place(path, path, path), FileEffect.BELOW, path, part)
+                place = Place(path, path, path, credentials=holds_credentials(path))
+                yield assess_place(policy, place, FileEffect.BELOW, path, part)
         for name in found.links if below.links else ():
             place = lookup.locate(posixpath.join(folder.real, name), "/")
             file = assess_place(policy, place, FileEffect.BELOW, place.absolute, part)

@@ -14,10 +14,29 @@ NAMES = frozenset(
     .ssh .gnupg .aws .azure .kube .docker .password-store .terraformrc .boto .s3cfg .dockercfg
     .bash_history .zsh_history .python_history .node_repl_history .psql_history .mysql_history .lesshst .viminfo
     id_rsa id_dsa id_ecdsa id_ed25519 credentials credentials.json secrets.json secrets.yml secrets.yaml
-    shadow gshadow sudoers keyring keyrings
+    shadow gshadow sudoers keyring keyrings .credentials.json oauth_creds.json application_default_credentials.json
+    service-account.json service_account.json client_secret.json client_secrets.json kaggle.json .dockerconfigjson
+    settings-security.xml auth.toml rclone.conf .mylogin.cnf .pg_service.conf .databrickscfg .cvspass .msmtprc
+    .fetchmailrc .offlineimaprc .oci .aliyun .bluemix .snowsql .kaggle .huggingface .irb_history .rediscli_history
+    .sqlite_history .histfile fish_history credentials.tfrc.json
     """.split()
 )
-ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".gpg", ".asc", ".tfstate")
+ENDINGS = (
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".jks",
+    ".keystore",
+    ".kdbx",
+    ".gpg",
+    ".asc",
+    ".tfstate",
+    ".ppk",
+    ".ovpn",
+    ".agekey",
+    ".keychain-db",
+)
 BELOW = (
     "/.config/gh/",
     "/.config/gcloud/",
@@ -25,6 +44,12 @@ BELOW = (
     "/run/secrets/",
     "/.gem/credentials",
     "/.cargo/credentials",
+    *(
+        f"/.config/{name}"
+        for name in "hub glab-cli/ doctl/ containers/auth rclone/ sops/ age/ github-copilot/ stripe/".split()
+    ),
+    *("/.config/netlify/", "/.config/configstore/", "/.codex/auth", "/.composer/auth", "/.subversion/auth/", "/.fly/"),
+    *("/.cache/huggingface/token", "/.terraform.d/credentials"),
 )
 # `.env.production` is one, `.env.example` is made to be shown.
 DOT_ENV = lazy_pattern(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
@@ -32,6 +57,7 @@ DOT_ENV = lazy_pattern(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults
 SECRET_PATTERNS = (
     *sorted(NAMES),
     *(f"{name}/" for name in sorted(NAMES | {"gh", "gcloud", "op"})),
+    *(".config/", ".codex/", ".composer/", ".subversion/", ".fly/", ".terraform.d/"),
     *("credentials.toml", ".env.*", *(f"*{end}" for end in ENDINGS)),
 )
 WILD = lazy_pattern(r"[*?\[]")

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Awaitable, Callable, Sequence
 
+from handrail.files.credentials import holds_credentials
 from handrail.lazy import lazy_pattern
 from handrail.processes.run import Ended
 from handrail.shell.secrets import secret
@@ -41,7 +42,7 @@ def problem_of(name: str, folder: str, roots: Sequence[str]) -> str:
         return f"{name!r}, which git lists, could be taken for something else"
     path = os.path.join(folder, name)  # noqa: PTH118
     real = os.path.realpath(path)
-    if secret(path) or secret(real):
+    if secret(path) or secret(real) or holds_credentials(path):
         return f"{name!r}, which git lists, may hold secrets"
     if not any(real.startswith(f"{root.rstrip('/')}/") for root in roots):
         return f"{name!r}, which git lists, leads out of the working folders"
