@@ -1,5 +1,6 @@
 """Clients for the tests of our server: the official SDK, and bare requests."""
 
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,12 +30,18 @@ async def url_of(server: McpServer, tokens: Mapping[str, str] | None = None) -> 
 
 @asynccontextmanager
 async def sdk_client(
-    url: str, era: str, token: str = "", more: Mapping[str, str] | None = None, **callbacks: Any
+    url: str,
+    era: str,
+    token: str = "",
+    more: Mapping[str, str] | None = None,
+    *,
+    verify: ssl.SSLContext | bool = True,
+    **callbacks: Any,
 ) -> AsyncIterator[Client]:
     """The official client, connected; `more` are further headers."""
     headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **(more or {})}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
+        httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False, verify=verify) as http,
         Client(streamable_http_client(url, http_client=http), mode=era, **callbacks) as client,
     ):
         yield client

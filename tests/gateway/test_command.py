@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from handrail import tool
@@ -155,6 +157,25 @@ async def test_over_http_a_new_token_is_needed_unless_clients_have_their_own(tmp
 
 
 @pytest.mark.anyio
+@pytest.mark.needs("openssl")
+async def test_beyond_this_machine_clients_come_with_tls_by_the_names_of_the_certificate(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MODULE)
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*request, *names, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    flags = ["--tools", "mine", "--host", "0.0.0.0", "--tls-cert", str(cert), "--tls-key", str(key)]
+    trusted = ssl.create_default_context(cafile=str(cert))
+    with anyio.fail_after(120), http_server(tmp_path, *flags, "--name", "localhost") as told:
+        assert told["url"].startswith("https://localhost:")
+        async with sdk_client(told["url"], "auto", told["token"], verify=trusted) as client:
+            assert text_of(await client.call_tool("shout", {"text": "hey"})) == "HEY"
+        async with httpx2.AsyncClient(verify=trusted, trust_env=False) as http:
+            other = await http.post(told["url"].replace("localhost", "127.0.0.1"))
+            assert (other.status_code, (await http.post(told["url"])).status_code) == (421, 401)
+
+
+@pytest.mark.anyio
 async def test_a_server_that_is_not_configured_is_listed_and_called_by_its_address(tmp_path: Path) -> None:
     @tool
     async def book() -> str:
@@ -181,6 +202,11 @@ async def test_a_server_that_is_not_configured_is_listed_and_called_by_its_addre
         pytest.param(["--json"], "--json is for --http", id="an announcement where clients read"),
         pytest.param(["--http", "--host", "0.0.0.0"], "needs TLS", id="beyond loopback without TLS"),
         pytest.param(["--http", "--host", "0.0.0.0", "--no-token"], "needs TLS", id="nor without a token"),
+        pytest.param(
+            ["--http", "--host", "0.0.0.0", "--tls-cert", __file__, "--tls-key", __file__],
+            "--name HOST",
+            id="every address without a name",
+        ),
         pytest.param(["--mcp-config", "{}"], "add --gateway", id="servers without a gateway"),
         pytest.param(["--tools", "no_such_module"], "cannot be imported", id="a module that is not there"),
         pytest.param(["--tools", "json"], "defines no tools", id="a module without tools"),

@@ -112,6 +112,9 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=whole, default=0, help="port to listen at (default: a free one)")
     parser.add_argument("--tls-cert", metavar="FILE", default="", help="certificate (PEM)")
     parser.add_argument("--tls-key", metavar="FILE", default="", help="its key (PEM)")
+    parser.add_argument(
+        "--name", metavar="HOST", action="append", default=[], help="name by which clients reach it, besides --host"
+    )
     parser.add_argument("--no-token", action="store_true", help="let every program on this machine in; loopback only")
     parser.add_argument("--clients", metavar="FILE", default="", help="clients with a token and rules each (JSON)")
     parser.add_argument(

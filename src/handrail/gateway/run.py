@@ -1,10 +1,12 @@
 """Serves an McpServer over HTTP, behind the guard."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from handrail.errors import ListenError
 from handrail.gateway.http import McpEndpoint
 from handrail.gateway.offering import McpServer
 from handrail.gateway.service import McpService
@@ -18,6 +20,7 @@ else:
     http_server = lazy("handrail.serve.server")  # the extra `serve`
 
 LOOPBACK = BindAddress()
+EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  # only compared
 
 
 @asynccontextmanager
@@ -25,16 +28,21 @@ async def serve_http(
     server: McpServer,
     endpoint: BindAddress = LOOPBACK,
     tokens: Mapping[str, str] | None = None,
+    names: Iterable[str] = (),
 ) -> AsyncIterator[Address]:
     """
     Answer clients at `/mcp` while the block runs. `tokens`: the names of clients by the digests of their tokens.
 
-    Without tokens, which only loopback allows, every program on this machine is the same client.
+    Without tokens, which only loopback allows, every program on this machine is the same client. `names` are host
+    names by which clients reach it, besides its own: those of its certificate, or of a proxy in front of it.
     """
+    names = tuple(names)
     check_installed()
     check_endpoint(endpoint, token=tokens is not None)
+    if endpoint.host.strip("[]") in EVERY_ADDRESS and not names:
+        raise ListenError(f"{endpoint.host!r} is every address: say by which name clients reach it with --name HOST.")
     listener = bind(endpoint)
-    address = address_of(endpoint, listener)
+    address = with_names(address_of(endpoint, listener), names)
     service = McpService(server)
     app = McpEndpoint(service)
     try:
@@ -45,3 +53,17 @@ async def serve_http(
                 await app.aclose()
     finally:
         await asyncio.shield(service.aclose())
+
+
+def with_names(address: Address, names: Iterable[str]) -> Address:
+    """The address with more names; its URL has the first of them."""
+    names = [name.lower() for name in names]
+    if not names:
+        return address
+    hosts = {host for name in names for host in (name, f"{name}:443", f"{name}:{address.port}")}
+    return replace(
+        address,
+        url=f"{address.url.partition('://')[0]}://{names[0]}:{address.port}",
+        hosts=address.hosts | hosts,
+        origins=address.origins | {f"https://{host}" for host in hosts},
+    )

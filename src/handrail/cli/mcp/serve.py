@@ -55,6 +55,7 @@ def _check_flags(chosen: argparse.Namespace) -> None:
         "--port": chosen.port,
         "--tls-cert": chosen.tls_cert,
         "--tls-key": chosen.tls_key,
+        "--name": chosen.name,
         "--no-token": chosen.no_token,
         "--clients": chosen.clients,
         "--json": chosen.json,
@@ -151,7 +152,7 @@ async def _serve_http(chosen: argparse.Namespace, server: McpServer, clients: Cl
     token, tokens = _tokens(chosen, clients)
     stop = asyncio.Event()
     stopped = on_signals(stop.set)
-    async with serve_http(server, endpoint, tokens) as address:
+    async with serve_http(server, endpoint, tokens, chosen.name) as address:
         _announce(chosen, address, token, clients)
         await stop.wait()
     return stopped() or 0
