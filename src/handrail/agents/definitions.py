@@ -132,6 +132,8 @@ EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 ISOLATIONS = ("worktree",)
 MEMORIES = ("user", "project", "local")
 COLORS = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan")
+MAX_NAMES = 500
+"""Tools, skills or servers that one definition may name."""
 CHOICES = {"effort": EFFORTS, "isolation": ISOLATIONS, "memory": MEMORIES}
 """A field with another value would lose what it was meant to do, so that the definition cannot be used."""
 NEEDS_TRUST = ("hooks", "mcpServers", "memory")
@@ -239,6 +241,10 @@ def _field_problem(name: str, value: Mapping[str, Any]) -> str:
     for key, choices in CHOICES.items():
         if (chosen := value.get(key)) and chosen not in choices:
             return f"the agent {name!r} has the {key} {chosen!r}. Use one of {', '.join(choices)}, or leave it out."
+    for key in ("tools", "disallowedTools", "skills", "mcpServers"):
+        listed = value.get(key)
+        if len(listed if isinstance(listed, Mapping) else _names(listed) or ()) > MAX_NAMES:
+            return f"the agent {name!r} names more than {MAX_NAMES} {key}. Name fewer."
     turns = value.get("maxTurns")
     if turns is not None and (not isinstance(turns, int) or isinstance(turns, bool) or turns < 1):
         return f"the agent {name!r} has the maxTurns {turns!r}. Use a whole number, or leave it out."

@@ -35,6 +35,7 @@ else:
 # Keys whose values start programs: the project files that these name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers", "lspServers", "commands", "skills", "agents"))
 MAX_WORDS, MAX_FOLDERS, MAX_FILE = 200, 5, 4_000_000
+MAX_PATTERN_STEPS = 5_000_000
 PROJECT = lazy_pattern(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
 BESIDE = lazy_pattern(r"\$\{(?:CLAUDE|HANDRAIL)_SKILL_DIR\}")
 CUT = lazy_pattern(r"[\s;&|()<>=`'\"]+")
@@ -155,6 +156,8 @@ def fingerprint(item: TrustItem, folder: str) -> str:
     content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(content.encode())
     if starts_programs(item):
+        if any(map(_is_endless, _possible_paths(item.value, folder))):
+            return os.urandom(32).hex()  # it is not known what it runs, so that no record of trust may hold it
         for name in sorted(files_named(item.value, folder)):
             with suppress(OSError), Path(name).open("rb") as file:
                 data = hashlib.sha256(file.read(MAX_FILE) + _rest_stamp(file)).hexdigest()
@@ -201,15 +204,27 @@ def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPat
 
 def files_named(value: Any, folder: str) -> Iterator[str]:
     """The real paths of the project files that a command names."""
-    words = [word for text in _texts(value) if not ONLY_PRINTS.fullmatch(text) for word in _words(text)][:MAX_WORDS]
-    plain = [PROJECT.sub(lambda _name: folder, each) for word in words for each in expand_braces(word) or [word]]
-    inside = [real for word in plain[:MAX_WORDS] for real in _inside(word, folder)]
+    words = [word for word in _possible_paths(value, folder) if not _is_endless(word)]
+    inside = [real for word in words for real in _inside(word, folder)]
     below = [real for real in inside if os.path.isdir(real)]  # noqa: PTH112  # it may be entered: cd scripts && sh x
-    inside += [real for start in below[:MAX_FOLDERS] for word in plain[:MAX_WORDS] for real in _inside(word, start)]
+    inside += [real for start in below[:MAX_FOLDERS] for word in words for real in _inside(word, start)]
     border = folder.rstrip("/") + "/"
     for real in dict.fromkeys(inside):
         if real.startswith(border) and os.path.isfile(real):  # noqa: PTH113
             yield real
+
+
+def _possible_paths(value: Any, folder: str) -> list[str]:
+    """The words of a command that may be paths or patterns."""
+    words = [word for text in _texts(value) if not ONLY_PRINTS.fullmatch(text) for word in _words(text)][:MAX_WORDS]
+    plain = [PROJECT.sub(lambda _name: folder, each) for word in words for each in expand_braces(word) or [word]]
+    return plain[:MAX_WORDS]
+
+
+def _is_endless(word: str) -> bool:
+    """Whether a pattern opens so many brackets without closing them that finding its files would take minutes."""
+    rests = [part[part.rfind("]") + 1 :] for part in word.split("/")]
+    return any(rest.count("[") * len(rest) > MAX_PATTERN_STEPS for rest in rests)
 
 
 def _inside(word: str, folder: str) -> Iterator[str]:

@@ -16,9 +16,10 @@ from handrail.lazy import lazy_pattern
 from handrail.loop.memory import imports
 from handrail.records import record
 
-SHELL = lazy_pattern(
-    r"^```!(?P<first>[^\n]*)\n(?P<block>.*?)^```[ \t]*$|(?:(?<=\s)|^)!`(?P<inline>[^`\n]+)`", re.MULTILINE | re.DOTALL
-)
+INLINE = r"(?:(?<=\s)|^)!`(?P<inline>[^`\n]+)`"
+SHELL = lazy_pattern(rf"^```![^\n]*\n(?P<block>.*?)^```[ \t]*$|{INLINE}", re.MULTILINE | re.DOTALL)
+INLINE_SHELL = lazy_pattern(INLINE, re.MULTILINE)
+CLOSING = lazy_pattern(r"^```[ \t]*$", re.MULTILINE)
 PLACES = lazy_pattern(
     r"\\?\$(?:ARGUMENTS(?:\[(?P<place>[0-9]{1,6})\]|(?![A-Za-z0-9_]))|(?P<number>[0-9]{1,6})(?![0-9])"
     r"|\{(?P<variable>[A-Z_]+)\}|(?P<name>[A-Za-z_][A-Za-z0-9_]*))"
@@ -76,8 +77,10 @@ def fill_command(
 def _split(body: str) -> list[str | ShellCommand]:
     parts: list[str | ShellCommand] = []
     end = 0
-    for found in SHELL.finditer(body):
-        if line := (found["inline"] or found["block"] or "").strip():
+    # behind the last closing line no block ends, so that no opening one there has to look for its end
+    last = max((found.end() for found in CLOSING.finditer(body)), default=0)
+    for found in (*SHELL.finditer(body, 0, last), *INLINE_SHELL.finditer(body, last)):
+        if line := found[found.lastgroup or 0].strip():
             parts += [body[end : found.start()], ShellCommand(line)]
             end = found.end()
     return [part for part in (*parts, body[end:]) if part != ""]
@@ -89,6 +92,7 @@ def _filler(words: str, names: Sequence[str], variables: Mapping[str, str]) -> C
         parts = shlex.split(words)
     except ValueError:  # a single quote, as in "don't"
         parts = words.split()
+    places = {name: at for at, name in reversed([*enumerate(names)])}
 
     def fill(text: str) -> tuple[str, bool]:
         used = False
@@ -96,7 +100,7 @@ def _filler(words: str, names: Sequence[str], variables: Mapping[str, str]) -> C
         def put(found: re.Match[str]) -> str:
             nonlocal used
             name, number = found["name"], found["place"] or found["number"]
-            known = name is None or name in names
+            known = name is None or name in places
             if found["variable"] is not None:
                 known = found["variable"] in variables
             if not known:
@@ -108,7 +112,7 @@ def _filler(words: str, names: Sequence[str], variables: Mapping[str, str]) -> C
             used = True
             if name is None and number is None:
                 return words
-            at = names.index(name) if name is not None else int(number)
+            at = places[name] if name is not None else int(number)
             return parts[at] if at < len(parts) else ""
 
         return PLACES.sub(put, text), used

@@ -4,7 +4,7 @@ Commands and skills that people write down as Markdown files, and use as `/name 
     .claude/commands/front/build.md    is    /front:build
     .claude/skills/deploy/SKILL.md     is    /deploy, and the model may load it by itself
 
-The user's command goes before the project's of the same name, so that a repository cannot replace a personal command.
+The user's command goes before a plugin's and the project's of the same name, so that a repository cannot replace one.
 Of a project, the nearest file counts. Reading a command runs nothing and allows nothing.
 """
 
@@ -38,6 +38,7 @@ USED = frozenset(
 ) | {"user-invocable", "context", "agent", "hooks"}
 ABOUT_THE_MODEL = frozenset(("when_to_use", "when-to-use", "disable-model-invocation", "paths"))
 """Only a person can start a command, so these mean something for skills only."""
+RANKS = {"user": 0, "plugin": 1}
 RULES = {"allowed-tools": "allow", "disallowed-tools": "deny"}
 WITHOUT_EFFECT = frozenset(("name", "license", "compatibility", "metadata", "version"))
 """They have none anywhere."""
@@ -126,7 +127,7 @@ class CommandFiles:
 
 def find_commands(folders: Iterable[ConfigFolder]) -> CommandFiles:
     """All commands in these folders, which come nearest first."""
-    ordered = sorted(folders, key=lambda folder: folder.source != "user")  # names of plugins clash with no other
+    ordered = sorted(folders, key=lambda folder: RANKS.get(folder.source, 2))
     found: dict[str, CommandFile] = {}
     problems: list[str] = []
     for folder in ordered:

@@ -48,7 +48,8 @@ def read_definitions(folder: ConfigFolder, kind: str) -> Iterator[DefinitionFile
     if top is None:
         return
     lead = folder.shown if folder.kind else f"{folder.shown}/{kind}"
-    for number, path in enumerate(_files_below(top)):
+    files = (path for path in _files_below(top) if folder.only in ("", str(path.relative_to(top))))
+    for number, path in enumerate(files):
         below = path.relative_to(top)
         shown = f"{lead}/{below}"
         if number == MAX_FILES:
@@ -76,6 +77,8 @@ def definition_marks(folder: ConfigFolder, kind: str) -> Iterator[tuple[str, int
     """What changes when a file of a kind is written, added or removed."""
     top = folder.holder(kind)
     for path in _files_below(top) if top is not None else ():
+        if folder.only and folder.only != path.name:
+            continue
         try:
             status = path.stat()
         except OSError:  # a link to nothing

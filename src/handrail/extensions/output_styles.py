@@ -11,7 +11,7 @@ from handrail.extensions.places import ConfigFolder
 from handrail.records import record
 
 DEFAULT = "default"
-RANKS = {"policy": 0, "user": 1, "project": 2}
+RANKS = {"policy": 0, "user": 1, "plugin": 2, "project": 3}
 
 
 @record
@@ -69,18 +69,24 @@ class OutputStyles:
 
 def find_styles(folders: Iterable[ConfigFolder]) -> OutputStyles:
     """All styles in these folders, which come nearest first, and those that are built in."""
+    built_in = {each.name: each for each in BUILT_IN}
     found: dict[str, OutputStyle] = {}
     problems: list[str] = []
-    for folder in sorted(folders, key=lambda each: RANKS.get(each.source, 3)):
+    for folder in sorted(folders, key=lambda each: RANKS[each.source]):
         for file in read_definitions(folder, "output-styles"):
             if isinstance(file, UnreadFile):
                 problems.append(str(file))
                 continue
             head = file.content
             name = folder.full_name(head.text("name")) if head.text("name") else file.name
+            if folder.source == "project" and name in built_in:
+                problems.append(
+                    f"{file.shown}: a project cannot replace the built-in style {name}. Give it another name."
+                )
+                continue
             keeps = head.flag("keep-coding-instructions", default=False)
             style = OutputStyle(name, head.text("description"), head.body, keeps, file.shown)
             first = found.setdefault(name, style)
             if first is not style:
                 problems.append(f"{file.shown}: the style {name} is {first.shown}. Rename one to use both.")
-    return OutputStyles({**{each.name: each for each in BUILT_IN}, **found}, tuple(problems))
+    return OutputStyles({**built_in, **found}, tuple(problems))

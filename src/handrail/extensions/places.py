@@ -41,6 +41,8 @@ class ConfigFolder:
     """What it holds itself, such as `skills`; empty = it has a folder for each kind."""
     root: str = ""
     """The plugin's own folder."""
+    only: str = ""
+    """The one file, or folder of a skill, in it that counts; empty = all do."""
 
     def holder(self, kind: str) -> Path | None:
         """The folder of a kind, such as `skills`; None if this one has none."""

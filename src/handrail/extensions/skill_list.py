@@ -36,10 +36,13 @@ def skill_list(skills: Iterable[ListedSkill], budget: int = BUDGET) -> str:
     if not offered:
         return ""
     head = f"{SKILL_LIST}(load one with the Skill tool when it fits the task):\n"
-    room = budget - len(head.encode())
-    about = [_about(each) for each in offered]
-    lines = _lines(offered, about, _longest(offered, about, room))
-    return head + "\n".join(_fitting(lines, room))
+    names, about = [each.name for each in offered], [_about(each) for each in offered]
+    return head + "\n".join(fitting_lines(names, about, budget - len(head.encode())))
+
+
+def fitting_lines(names: Sequence[str], about: Sequence[str], room: int) -> list[str]:
+    """A line for each name and what there is to say about it, cut so that all of them fit into so many bytes."""
+    return _fitting(_lines(names, about, _longest(names, about, room)), room)
 
 
 def skill_text(skill: CommandFile, filled: str) -> str:
@@ -51,14 +54,14 @@ def _about(skill: ListedSkill) -> str:
     return (f"{skill.description} - {skill.when}" if skill.when else skill.description)[:MAX_DESCRIPTION]
 
 
-def _longest(skills: Sequence[ListedSkill], about: Sequence[str], room: int) -> int:
+def _longest(names: Sequence[str], about: Sequence[str], room: int) -> int:
     """How long a description may be so that all of them fit; 0 = only names do."""
-    names = sum(len(each.name.encode()) + len("- : \n") for each in skills)
+    taken = sum(len(each.encode()) + len("- : \n") for each in names)
     longest = MAX_DESCRIPTION
     # a character that is cut off may have any of four sizes, so that a text with long ones counts as all long
     plain = sorted(len(text) for text in about if text.isascii())
     long = sorted(len(text.encode()) for text in about if not text.isascii())
-    while longest and names + _cut_sum(plain, longest) + _cut_sum(long, 4 * longest) > room:
+    while longest and taken + _cut_sum(plain, longest) + _cut_sum(long, 4 * longest) > room:
         longest = longest * 3 // 4 if longest > SHORTEST else 0
     return longest
 
@@ -69,11 +72,11 @@ def _cut_sum(sizes: Sequence[int], most: int) -> int:
     return sum(sizes[:short]) + most * (len(sizes) - short)
 
 
-def _lines(skills: Sequence[ListedSkill], about: Sequence[str], longest: int) -> list[str]:
+def _lines(names: Sequence[str], about: Sequence[str], longest: int) -> list[str]:
     if not longest:
-        return [f"- {each.name}" for each in skills]
+        return [f"- {each}" for each in names]
     texts = (text if len(text) <= longest else f"{text[: longest - 3]}..." for text in about)
-    return [f"- {each.name}: {text}" for each, text in zip(skills, texts, strict=True)]
+    return [f"- {each}: {text}" for each, text in zip(names, texts, strict=True)]
 
 
 def _fitting(lines: list[str], room: int) -> list[str]:

@@ -3,9 +3,9 @@ Skills: folders with a SKILL.md that describes how to do something, in the porta
 
     .claude/skills/deploy/SKILL.md     the name is that of the folder; other files beside it are read only when wanted
 
-Of two skills of one name the policy's counts, then the user's, then the nearest of the project: a repository cannot
-replace a personal skill. Reading a skill runs nothing and allows nothing. Heads are cached by the stamp of their file,
-because some people have hundreds of them.
+Of two skills of one name the policy's counts, then the user's, a plugin's, and the nearest of the project: a repository
+cannot replace a personal skill. Reading a skill runs nothing and allows nothing. Heads are cached by the stamp of their
+file, because some people have hundreds of them.
 """
 
 import json
@@ -31,7 +31,7 @@ WORTH_KEEPING = 20
 """Fewer heads than these are read again as fast as from the cache."""
 VERSION = 2
 WIDENING = ("runs", "allowed", "model", "effort", "hooks")
-RANKS = {"policy": 0, "user": 1, "project": 2}
+RANKS = {"policy": 0, "user": 1, "plugin": 2, "project": 3}
 
 
 class SkillPlace(NamedTuple):
@@ -227,7 +227,7 @@ def find_skills(
     """
     found: dict[str, SkillHead] = {}
     problems: list[str] = []
-    for folder in sorted(folders, key=lambda each: RANKS.get(each.source, 3)):
+    for folder in sorted(folders, key=lambda each: RANKS[each.source]):
         known = cache.just_read.pop(folder, None) if again else None
         heads = list(_heads(folder, cache)) if known is None else known
         if starts:
@@ -283,6 +283,8 @@ def _heads(folder: ConfigFolder, cache: HeadCache) -> Iterator[SkillHead | Unrea
     try:
         with os.scandir(top) as entries:
             found = sorted((each.name, each.is_symlink()) for each in entries if each.name[0] != ".")
+        if folder.only:
+            found = [each for each in found if each[0] == folder.only]
     except OSError:
         return
     if len(found) > MAX_SKILLS:
@@ -295,6 +297,11 @@ def _heads(folder: ConfigFolder, cache: HeadCache) -> Iterator[SkillHead | Unrea
             file = f"{name}/skill.md"
             if (status := _status(f"{top}/{file}")) is None:
                 continue
+        if ":" in name or not name.isprintable():
+            yield UnreadFile(
+                f"{lead}/{name!r}", "a colon or an unseen character could imitate another skill: rename it"
+            )
+            continue
         place = SkillPlace(f"{top}/{file}", f"{lead}/{file}", source, plugin + name, root)
         if not is_link and not is_outside and (head := cache.find(place, status)) is not None:
             yield head

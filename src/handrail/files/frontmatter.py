@@ -13,8 +13,8 @@ from handrail.records import record
 
 Value: TypeAlias = str | tuple[str, ...]
 
-KEY = r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?!//)[ \t]*(?P<value>.*?)[ \t]*"
-"""A blank after the colon may be missing: what people mean by `paths:src` is plain."""
+KEY = r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?!//)(?P<value>.*)"
+"""A blank after the colon may be missing: what people mean by `paths:src` is plain. Blanks around the value go."""
 FLAGS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
 
@@ -83,7 +83,7 @@ def _values(lines: list[str]) -> tuple[dict[str, Value], str]:
         while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t" or lines[at].startswith("- ")):
             inner.append(lines[at])
             at += 1
-        values[found["name"]] = _value(found["value"] or "", inner)
+        values[found["name"]] = _value(found["value"].strip(" \t"), inner)
     return values, problem
 
 
@@ -110,4 +110,5 @@ def plain_value(text: str) -> str:
         return value if isinstance(value, str) else text
     if text[:1] == "'" and text.endswith("'") and len(text) > 1:
         return text[1:-1].replace("''", "'")
-    return re.sub(r"\s+#.*$", "", text)
+    comment = re.search(r"\s#", text)
+    return text[: comment.start()].rstrip() if comment else text

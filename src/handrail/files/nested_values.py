@@ -87,7 +87,7 @@ def _pair(group: list[str], depth: int) -> tuple[str, Any]:
     found = re.fullmatch(KEY, group[0].strip())
     if found is None:
         raise _NotUnderstoodError(f"{group[0].strip()[:60]!r} is not a name and a value")
-    first = found["value"] or ""
+    first = found["value"].strip(" \t")
     if first[:1] in ("|", ">"):
         return found["name"], ("\n" if first[0] == "|" else " ").join(line.strip() for line in group[1:])
     if first and len(group) > 1:
@@ -99,8 +99,8 @@ def _scalar(text: str) -> Any:
     if text[:1] in ("{", "["):
         try:
             return json.loads(text)
-        except ValueError as error:
-            raise _NotUnderstoodError(f"{text[:60]!r} is not JSON") from error
+        except (ValueError, RecursionError) as error:
+            raise _NotUnderstoodError(f"{text[:60]!r} is not JSON, or is nested too deep") from error
     if text.lower() in SCALARS:
         return SCALARS[text.lower()]
     return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else plain_value(text)

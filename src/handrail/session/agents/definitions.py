@@ -124,28 +124,37 @@ class LiveDefinitions:
 def is_trusted_agent(settings: SessionSettings, file: DefinitionFile) -> bool:
     """Whether what a project's file runs, keeps or replaces counts: it is what was trusted."""
     loaded = settings.loaded.settings
-    items = needs_trust.agent_items((file,), settings.places.folders)
+    folders = settings.places.folders
+    items = needs_trust.agent_items((file,), folders)
+    if not items:
+        return settings.is_trusted(needs_trust.folder_of(str(file.path), folders))
     return all(item in loaded.items and loaded.trust_by_folder.get(item.folder) == TRUSTED for item in items)
 
 
 def _files(folders: Iterable[ConfigFolder], is_trusted: IsTrusted) -> Iterator[AgentDefinition | str]:
-    for folder in folders:
-        for file in read_definitions(folder, "agents"):
-            if isinstance(file, DefinitionFile):
-                yield from _definition(file, folder, is_trusted)
-            else:
-                yield str(file)
+    files = [(file, folder) for folder in folders for file in read_definitions(folder, "agents")]
+    read = [file for file, _folder in files if isinstance(file, DefinitionFile)]
+    own = {file.content.text("name") for file in read if file.source == "user"}
+    for file, folder in files:
+        if isinstance(file, DefinitionFile):
+            yield from _definition(file, folder, is_trusted, own)
+        else:
+            yield str(file)
 
 
-def _definition(file: DefinitionFile, folder: ConfigFolder, is_trusted: IsTrusted) -> Iterator[AgentDefinition | str]:
+def _definition(
+    file: DefinitionFile, folder: ConfigFolder, is_trusted: IsTrusted, own: Collection[str]
+) -> Iterator[AgentDefinition | str]:
+    """The definition in a file; `own` are the names of the user's agents, with limits that a project must not lift."""
     head, name = file.content, file.content.text("name")
+    replaces = f"the built-in agent {name!r}" if is_built_in(name) else f"your agent {name!r}" if name in own else ""
     left_out = [*values_to_trust(head, file.text)] if file.source == "project" else []
-    may_count = file.source != "project" or not (left_out or is_built_in(name)) or is_trusted(file)
-    if not may_count and is_built_in(name):
-        yield f"{file.shown}: it does not replace the built-in agent {name!r} before this folder is trusted"
+    may_count = file.source != "project" or not (left_out or replaces) or is_trusted(file)
+    if not may_count and replaces:
+        yield f"{file.shown}: it does not replace {replaces} before this folder is trusted"
         return
     if folder.plugin:
-        head = replace(head, values={**head.values, "name": folder.full_name(name)})
+        head = replace(head, values={**head.values, "name": folder.full_name(name) if name else ""})
         left_out = [field for field in NOT_FOR_PLUGINS if field in head.values]
         head = replace(head, values={key: value for key, value in head.values.items() if key not in left_out})
         yield from (f"{file.shown}: no effect in a plugin: {field}" for field in left_out)

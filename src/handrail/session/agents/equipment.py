@@ -11,8 +11,10 @@ from typing import Any, Literal
 
 from handrail.agents.definitions import AgentDefinition
 from handrail.agents.notes import notes_prompt, notes_tools, open_notes
+from handrail.config.needs_trust import folder_of
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
+from handrail.extensions.commands import CommandFile
 from handrail.extensions.definition_files import UnreadFile
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import HookSource
@@ -118,6 +120,8 @@ class AgentEquipment:
         skill = skills.skills.get(name) if skills else None
         if skills is None or skill is None:
             return "there is none of this name."
+        if not self._may_start(skill):
+            return "it runs or allows something, and the folder of the agent's definition is not trusted."
         whole = skills.loader.read(skill)
         if isinstance(whole, UnreadFile):
             return str(whole)
@@ -126,6 +130,13 @@ class AgentEquipment:
             turn, PLACEHOLDER, conversation, self.doors.settings, abort, run=conversation.state.context
         )
         return done.text if isinstance(done, PromptRefusal) else skill_attachment(whole, text_of(done))
+
+    def _may_start(self, skill: CommandFile) -> bool:
+        """Whether it may begin with a skill: a project that is not trusted cannot start what a skill of others runs."""
+        settings = self.doors.settings
+        if self.definition.origin != "project" or not skill.widens:
+            return True
+        return settings.is_trusted(folder_of(self.definition.source, settings.places.folders))
 
     async def aclose(self) -> None:
         """End its servers, and take its hooks back."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from handrail.conversation.blocks import Text
 from handrail.conversation.context import AGENT_TYPES
 from handrail.conversation.messages import Attachment
+from handrail.hooks.texts import escape_frames
+from handrail.lazy import lazy
 from handrail.loop.memory import Memory, MemoryFile
 from handrail.loop.prompt import AGENTS, context_attachment, git_attachment, memory_attachment
 from handrail.session.context.environment import GitProbe, gather
@@ -16,8 +18,13 @@ from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
+    from handrail.extensions import skill_list
     from handrail.hooks.runner import Hooks
+else:
+    skill_list = lazy("handrail.extensions.skill_list")  # few people have so many agents
 
+MAX_TYPES = 40_000
+"""The most bytes of the list of types."""
 MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "local": "Local"}
 
 
@@ -111,7 +118,12 @@ class SessionContext:
 
 
 def _type_list(run: RunContext) -> str:
-    lines = [f"- {each.name}: {each.description}" for each in run.options.agents()]
+    """The types of sub-agents, a line each: no description can pass for another line, or for words of the program."""
+    types = run.options.agents()
+    about = [escape_frames(" ".join(each.description.split())) for each in types]
+    lines = [f"- {each.name}: {text}" for each, text in zip(types, about, strict=True)]
+    if sum(map(len, lines)) > MAX_TYPES:
+        lines = skill_list.fitting_lines([each.name for each in types], about, MAX_TYPES)
     return "\n".join((f"{AGENT_TYPES}(subagent_type of Agent):", *lines)) if lines else ""
 
 

@@ -180,17 +180,18 @@ class SessionSettings:
             )
         return policy.mode
 
-    def is_trusted(self) -> bool:
-        """Whether the user trusts the folder as it is, so that programs which read it may be started in it."""
+    def is_trusted(self, folder: str = "") -> bool:
+        """Whether the user trusts a folder as it is (by default the working one), so that programs may start there."""
         if self.flags.wideners != "trusted":
             return False
-        state = self.loaded.settings.trust_by_folder.get(self.places.cwd)
+        folder = folder or self.places.cwd
+        state = self.loaded.settings.trust_by_folder.get(folder)
         if state is not None:
             return state == TRUSTED
         if self.flags.trust:
             return True
         file = self.places.trust_file  # the folder brings nothing that needs trust, and may be trusted all the same
-        return file.exists() and trust.TrustStore(self.places.state).record_of(self.places.cwd) is not None
+        return file.exists() and trust.TrustStore(self.places.state).record_of(folder) is not None
 
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""
