@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from handrail import Agent
 from handrail.cli.main import run
 from handrail.config.flags import SettingsFlags
+from handrail.config.plugin_store import PluginStore
 from handrail.conversation.blocks import Text
 from handrail.extensions.plugins import Plugin, read_marketplace, read_plugin
 from handrail.session.facts import session_facts
@@ -74,10 +75,10 @@ def make_plugin(root: Path, log: Path, *, manifest: dict[str, Any] | None = None
 def open_agent(tmp_path: Path, model: ScriptedModel, warnings: list[str] | None = None, **more: Any) -> Agent[Any]:
     env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
     env["HANDRAIL_MCP_WAIT_MS"] = "30000"
-    work = more.pop("work", tmp_path / "work")
+    work, plugins = more.pop("work", tmp_path / "work"), tuple(more.pop("plugins", ()))
     flags = SettingsFlags(managed_policy=False, settings=json.dumps(more.pop("settings", {})), **more)
     on_warning = (warnings if warnings is not None else []).append
-    spec = SessionSpec(work, flags=flags, tools=ToolOptions(plugins=tuple(more.pop("plugins", ()))))
+    spec = SessionSpec(work, flags=flags, tools=ToolOptions(plugins=plugins))
     return Agent.from_spec(spec, env, SessionHost(model=model, on_warning=on_warning))
 
 
@@ -323,17 +324,133 @@ def test_no_manifest_breaks_the_reader_or_leads_out_of_its_plugin(tmp_path_facto
 
 
 def test_slips_in_a_manifest_are_named_with_what_to_do(tmp_path: Path) -> None:
-    manifest = {"name": "kit", "versoin": "1", "commands": 3, "agents": ["./missing", "./one.md"]}
+    manifest = {"name": "kit", "versoin": "1", "commands": 3, "agents": ["./missing"]}
     write(tmp_path / ".claude-plugin/plugin.json", json.dumps(manifest))
-    write(tmp_path / "one.md", "text")
     found = read_plugin(tmp_path)
     assert isinstance(found, Plugin)
     assert found.problems == (
         "commands is 3. Give a path inside of the plugin, or a list of them.",
         "agents: missing is not there",
-        "agents: one.md is a file, and only folders are read",
         "no effect: versoin (did you mean 'version'?)",
     )
+
+
+async def test_single_files_that_a_manifest_names_count_and_no_others_beside_them(tmp_path: Path) -> None:
+    root = tmp_path / "kit"
+    named = {"agents": ["./more/one.md"], "commands": "./do/this.md", "skills": ["./all/ship"]}
+    write(root / ".claude-plugin/plugin.json", json.dumps({"name": "kit", **named}))
+    for name in ("one", "two"):
+        write(root / f"more/{name}.md", f"---\nname: {name}\ndescription: d\n---\nDo.")
+    for name in ("this", "that"):
+        write(root / f"do/{name}.md", "Do it.")
+    for name in ("ship", "sink"):
+        write(root / f"all/{name}/SKILL.md", "---\ndescription: d\n---\nDo.")
+
+    async with open_agent(tmp_path, ScriptedModel([]), plugins=(root,)) as agent:
+        assert {*agent.session.skills.all()} == {"kit:this", "kit:ship"}
+        assert [name for name in agent.session.agents.definitions() if ":" in name] == ["kit:one"]
+
+
+async def test_a_plugin_without_a_manifest_is_called_as_its_folder_was(tmp_path: Path, work: Path) -> None:
+    write(tmp_path / "bare-kit/skills/ship/SKILL.md", "---\ndescription: d\n---\nShip.")
+    assert run(["plugins", "add", str(tmp_path / "bare-kit"), "--yes"]) == 0
+
+    async with open_agent(tmp_path, ScriptedModel([])) as agent:
+        assert [*agent.session.skills.skills] == ["bare-kit:ship"]
+
+
+def test_a_person_sees_all_that_a_plugin_runs_on_lines_that_it_cannot_imitate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_plugin(tmp_path / "kit", tmp_path / "log", manifest={"description": "Good\n  hooks: none"})
+    guard = {"type": "command", "command": "sh", "args": ["-c", "evil one"]}
+    write(root / "hooks/hooks.json", json.dumps({"hooks": {"Stop": [{"hooks": [guard]}]}}))
+    servers = {
+        "far": {"url": "https://a.example", "headersHelper": "evil-two"},
+        "near": {"command": "true", "env": {"LD_PRELOAD": "evil-three.so"}},
+    }
+    write(root / ".mcp.json", json.dumps({"mcpServers": servers}))
+    write(root / ".lsp.json", json.dumps({"py": {"command": "evil-four\n  note: harmless"}}))
+    write(root / "skills/ship/SKILL.md", "---\nallowed-tools: Bash(evil-five *)\n---\nSee !`evil-six`.")
+    write(root / "bin/ls", "evil")
+
+    assert run(["plugins", "add", str(root)]) == 2
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "railkit@local 1.2.0  Good hooks: none"
+    assert "  hook Stop: sh -c 'evil one'" in lines
+    assert '  MCP server far: https://a.example {"headersHelper": "evil-two"}' in lines
+    assert '  MCP server near: true {"env": {"LD_PRELOAD": "evil-three.so"}}' in lines
+    assert '  language server py: "evil-four\\n  note: harmless"' in lines
+    assert '  skill railkit:ship: {"runs": ["evil-six"], "allowed-tools": ["Bash(evil-five *)"]}' in lines
+    assert any(line.startswith("  programs in ") and line.endswith(": ls") for line in lines)
+
+
+async def test_what_changes_while_a_person_looks_is_not_what_counts(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    root = make_plugin(tmp_path / "railkit", log)
+    store = PluginStore(tmp_path / "state")
+    with store.draft(root) as draft:
+        write(root / "note.sh", f"echo evil >> {log}")
+        store.install("railkit@local", draft, "")
+    assert run(["plugins", "enable", "railkit"]) == 0
+
+    await facts(open_agent(tmp_path, ScriptedModel([[use("g", "Glob", pattern="*")], [say("Done.")]])))
+
+    assert "evil" not in log.read_text()
+    assert [path.name[:8] for path in (tmp_path / "state/plugins/store").iterdir()] == ["railkit-"]
+
+
+def test_a_git_repository_of_a_marketplace_runs_nothing_when_it_is_cloned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    market, canary = tmp_path / "market", tmp_path / "canary"
+    entries = [{"name": "kit", "source": "./kit"}, {"name": "link", "source": "./link"}]
+    write(market / "marketplace.json", json.dumps({"name": "shop", "plugins": entries}))
+    make_plugin(market / "kit", tmp_path / "log", manifest={"name": "kit"})
+    write(market / ".gitattributes", "* filter=evil\n")
+    write(market / ".gitmodules", f'[submodule "x"]\n\tpath = x\n\turl = ext::sh -c "touch {canary}"\n')
+    (market / "link").symlink_to("/etc")
+    (market / "kit/skills/out").symlink_to(tmp_path / "home")
+    who = ("-c", "user.name=x", "-c", "user.email=x@y", "-c", "core.hooksPath=/dev/null")
+    for arguments in (("init", "-q"), ("add", "-A"), (*who, "commit", "-q", "-m", "m")):
+        subprocess.run(["git", *arguments], cwd=market, check=True)
+    for hook in ("post-checkout", "post-upload-pack", "pre-receive"):
+        write(market / ".git/hooks" / hook, f"#!/bin/sh\ntouch {canary}\n")
+        (market / ".git/hooks" / hook).chmod(0o755)
+    for key, value in (
+        ("filter.evil.smudge", f"touch {canary}; cat"),
+        ("uploadpack.packObjectsHook", f"touch {canary}"),
+        ("core.fsmonitor", f"touch {canary}"),
+    ):
+        subprocess.run(["git", "config", key, value], cwd=market, check=True)
+
+    assert run(["plugins", "add", f"file://{market}", "link", "--yes"]) == 2
+    assert "comes from another place" in capsys.readouterr().err
+    assert run(["plugins", "add", f"file://{market}", "kit", "--yes"]) == 2
+    assert "skills/out is not a regular file" in capsys.readouterr().err
+    assert not canary.exists()
+
+
+def test_a_plugin_in_a_folder_is_checked_with_all_its_files_before_anyone_adds_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_plugin(tmp_path / "kit", tmp_path / "log", manifest={"userConfig": {}})
+    (root / "agents/finder.md").unlink()
+    assert run(["plugins", "check", str(root)]) == 0
+    assert capsys.readouterr().out == "1 plugin, 0 problems\n"
+
+    write(root / "agents/nameless.md", "---\ndescription: d\n---\nFind.")
+    write(root / "commands/greet.md", "---\neffort: huge\n---\nGreet.")
+    write(root / "skills/Odd Name/SKILL.md", "---\ndescription: d\n---\nDo.")
+    write(root / "hooks/hooks.json", json.dumps({"hooks": {"PreTolUse": []}}))
+    write(root / ".mcp.json", json.dumps({"mcpServers": {"m": {"command": ["a"]}}}))
+    assert run(["plugins", "check", str(root), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["problems"]
+    for part in ("an agent needs a name", "effort is 'huge'", "odd name for a skill", "PreTolUse", "server 'm'"):
+        assert any(part in each for each in found), part
+    assert run(["plugins", "check", str(tmp_path / "nowhere")]) == 1
+    assert not (tmp_path / "state/plugins").exists()
 
 
 async def test_plugins_that_are_switched_during_a_session_count_from_the_next_turn_and_the_prefix_stays(

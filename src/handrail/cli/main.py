@@ -186,6 +186,7 @@ def _plugins(parser: argparse.ArgumentParser) -> None:
     enable = add_subcommand(what, "enable", "switch a plugin on, and set its options")
     disable = add_subcommand(what, "disable", "switch a plugin off")
     check = add_subcommand(what, "check", "what is wrong with plugins, and what changed; exit code 1 if something is")
+    check.add_argument("folder", metavar="FOLDER", nargs="?", help="a plugin or a marketplace that was not added")
     add.add_argument(
         "source",
         metavar="SOURCE",

@@ -10,8 +10,10 @@ All of it is its owner's alone. A copy whose content is not what its hash says d
 """
 
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,15 @@ class InstalledPlugin:
     def name(self) -> str:
         """Its name without that of its marketplace."""
         return self.id.partition("@")[0]
+
+
+@record
+class PluginDraft:
+    """A plugin as it was when it was copied to be looked at."""
+
+    source: Path
+    folder: Path
+    digest: str
 
 
 @record
@@ -80,15 +91,23 @@ class PluginStore:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
 
-    def install(self, plugin_id: str, source: Path, at: str, expected: str) -> InstalledPlugin:
-        """Keep a copy of a plugin as it is trusted; SettingsError if it is not what was shown (`expected`)."""
-        name = plugin_id.partition("@")[0]
-        target = self._folder / "store" / f"{name}-{expected[:16]}"
-        digest = copy_tree(source, target)
-        if digest != expected:
-            shutil.rmtree(target, ignore_errors=True)
-            raise SettingsError(f"{source} changed while it was looked at. Look again.")
-        made = InstalledPlugin(plugin_id, str(source), digest, str(target), at)
+    @contextmanager
+    def draft(self, source: Path) -> Iterator[PluginDraft]:
+        """A copy of a plugin to look at: whatever becomes of its source meanwhile, this is what `install` keeps."""
+        folder = self._folder / "store" / f".draft-{os.getpid()}"
+        try:
+            yield PluginDraft(source, folder, copy_tree(source, folder))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def install(self, plugin_id: str, draft: PluginDraft, at: str) -> InstalledPlugin:
+        """Keep a plugin as it was looked at."""
+        name, digest = plugin_id.partition("@")[0], draft.digest
+        target = self._folder / "store" / f"{name}-{digest[:16]}"
+        if target.exists():
+            shutil.rmtree(target)
+        draft.folder.rename(target)
+        made = InstalledPlugin(plugin_id, str(draft.source), digest, str(target), at)
         before = self.load()
         self._write(InstalledPlugins({**before.plugins, plugin_id: made}, before.marketplaces))
         old = before.plugins.get(plugin_id)

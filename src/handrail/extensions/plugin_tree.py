@@ -15,7 +15,7 @@ from pathlib import Path
 from handrail.errors import HandrailError
 from handrail.files.private_folder import make_private_folder
 
-MAX_FILES, MAX_BYTES = 5_000, 100_000_000
+MAX_FILES, MAX_BYTES, MAX_DEPTH = 5_000, 100_000_000, 50
 LEFT_OUT = (".git", "node_modules/.cache", "__pycache__", ".DS_Store")
 MAX_SHOWN = 400
 """Lines of a difference that a person is shown."""
@@ -47,6 +47,8 @@ def tree_files(root: Path) -> Iterator[tuple[str, Path, os.stat_result]]:
 
 
 def _walk(folder: Path, below: str) -> Iterator[tuple[str, Path]]:
+    if below.count("/") > MAX_DEPTH:
+        raise HandrailError(f"{folder} lies more than {MAX_DEPTH} folders deep: no plugin is that deep.")
     with os.scandir(folder) as entries:
         for entry in entries:
             name = f"{below}{entry.name}"

@@ -81,14 +81,14 @@ class Marketplace:
     elsewhere: tuple[str, ...] = ()
 
 
-def read_plugin(root: Path) -> Plugin | str:
-    """The plugin in a folder, or why there is none."""
+def read_plugin(root: Path, usual_name: str = "") -> Plugin | str:
+    """The plugin in a folder, or why there is none. Without a name in its manifest it has the usual or the folder's."""
     if not root.is_dir():
         return f"{root} is not a folder"
     manifest, file, problem = _manifest(root)
     if problem:
         return f"{file}: {problem}"
-    name = manifest.get("name", root.name)
+    name = manifest.get("name", usual_name or root.name)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return f"{file or root}: {name!r} cannot be the name of a plugin. Use lower-case letters, digits and dashes."
     reader = _PluginReader(name, root, manifest)
@@ -183,12 +183,16 @@ class _PluginReader:
             named = self._paths(key)
             usual = [self.root / kind] if kind in ADDS or not named else []
             for path in dict.fromkeys((*usual, *named)):
-                if path.is_dir():
-                    shown = f"plugin {self.name}: {os.path.relpath(path, self.root)}"
-                    yield ConfigFolder(path, "plugin", shown, self.root, self.name, kind, str(self.root))
+                is_one = (path / "SKILL.md").is_file() if kind == "skills" else path.is_file()
+                if is_one or path.is_dir():
+                    yield self._folder(kind, path.parent if is_one else path, path.name if is_one else "")
                 elif path in named:
-                    what = "is a file, and only folders are read" if path.is_file() else "is not there"
+                    what = "is a file, and skills are folders" if path.is_file() else "is not there"
                     self.problems.append(f"{key}: {os.path.relpath(path, self.root)} {what}")
+
+    def _folder(self, kind: str, path: Path, only: str) -> ConfigFolder:
+        shown = f"plugin {self.name}: {os.path.relpath(path, self.root)}"
+        return ConfigFolder(path, "plugin", shown, self.root, self.name, kind, str(self.root), only)
 
     def section(self, key: str) -> Any:
         """The value of hooks or servers: inline, or in the files that the manifest names, or in the usual file."""

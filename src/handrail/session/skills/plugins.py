@@ -139,7 +139,7 @@ def session_plugins(settings: SessionSettings, folders: tuple[Path, ...]) -> Ses
     found: dict[str, SessionPlugin] = {}
     problems: list[str] = []
     for plugin_id, root in (*_inline(folders, problems), *_enabled_plugins(settings, store, problems)):
-        plugin = read_plugin(root)
+        plugin = read_plugin(root, plugin_id.partition("@")[0])
         if isinstance(plugin, str):
             problems.append(plugin)
         elif plugin.name in found:
@@ -163,7 +163,7 @@ def _secrets_of_others(settings: SessionSettings, store: PluginStore) -> Iterato
     """The secrets of plugins that were added and are off."""
     wanted = settings.loaded.settings.get("enabledPlugins") or {}
     for name, known in store.load().plugins.items() if wanted else ():
-        if wanted.get(name) is not True and isinstance(plugin := read_plugin(Path(known.copy)), Plugin):
+        if wanted.get(name) is not True and isinstance(plugin := read_plugin(Path(known.copy), known.name), Plugin):
             yield from _secrets(plugin, store.options(name))
 
 
