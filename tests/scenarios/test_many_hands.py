@@ -218,7 +218,7 @@ class Lead:
         """What a person does where git itself was killed: its locks go, and so does half a merge."""
         for lock in (self.work / ".git").rglob("*.lock"):
             lock.unlink()
-        if self.was_told_to_merge():
+        if self.has_begun_to_merge():
             git(self.work, "reset", "-q", "--hard")
 
     def _is_done(self, *, background: bool) -> bool:
@@ -228,8 +228,11 @@ class Lead:
         has_result = any(line["type"] == "result" for line in self.printed)
         return states[-1:] == ["idle"] and has_result and (ends == 4 or not background)
 
-    def was_told_to_merge(self) -> bool:
-        return any(block.get("id") == "m" for line in self.printed for block in blocks(line))
+    def has_begun_to_merge(self) -> bool:
+        """A call that needs no yes starts while its answer is still being read, so that it may not be printed yet."""
+        [transcript] = (self.work / "state" / "sessions").glob(f"*/{ID}.jsonl")
+        events = [json.loads(line) for line in transcript.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return any((each.get("event"), each.get("id")) == ("began", "m") for each in events)
 
 
 def answered(asked: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +269,7 @@ async def kill_and_go_on(folder: Path, lines: int, *, background: bool) -> None:
     work = lead.work
     await lead.work_until_killed(lines, background=background)
     git(work, "fsck", "--strict")
-    if not lead.was_told_to_merge():
+    if not lead.has_begun_to_merge():
         assert (git(work, "rev-parse", "HEAD"), git(work, "status", "--porcelain")) == (lead.head, "")
 
     flags = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent")
