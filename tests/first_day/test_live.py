@@ -151,6 +151,34 @@ async def test_always_says_which_rule_it_adds_and_where(project: Path) -> None:
     assert written["permissions"]["allow"] == ["Bash(npm run lint *)"]
 
 
+async def test_a_yes_for_one_agent_counts_for_that_agent_alone(project: Path) -> None:
+    tasks = [
+        Reply((ToolUse(f"a{n}", "Agent", {"description": "d", "prompt": f"hand {n}"}),), to="zeppelin") for n in (1, 2)
+    ]
+    made = [
+        Reply((ToolUse(f"m{n}{each}", "Bash", {"command": f"mkdir made{n}{each}"}),), to=f"hand {n}")
+        for n in (1, 2)
+        for each in "xy"
+    ]
+    ends = [Reply((Text("Done."),), to=f"hand {n}") for n in (1, 2)]
+    replies = [*tasks, Reply((Text("All done."),), to="zeppelin"), *made, *ends]
+    async with (
+        ModelServer(replies, strict=True) as server,
+        OnTerminal(project, variables(server, project), "-p", "zeppelin", columns=200) as terminal,
+    ):
+        await terminal.until("t = for this agent, s = for all agents")
+        terminal.type("t\n")
+        await terminal.until("Allow it?", times=2)
+        assert (project / "made1x").is_dir()
+        assert (project / "made1y").is_dir()  # of the same agent, unasked
+        terminal.type("s\n")
+        assert await terminal.code() == 0
+
+    assert (project / "made2y").is_dir()
+    assert terminal.raw.count("Allow it?") == 2
+    assert not (project / ".handrail").exists()
+
+
 async def test_ctrl_c_ends_the_run_in_the_middle_of_a_question(project: Path) -> None:
     async with (
         ModelServer([Reply((PYTEST,))], strict=True) as server,

@@ -32,10 +32,15 @@ from handrail.tui.text import columns
         ("y then n\n", None),
         ("yy\n", None),
         ("a b\n", None),
+        ("t\n", TypedReply("agent")),
+        ("s\n", TypedReply("session")),
+        ("this agent\n", None),
     ],
 )
 def test_only_what_is_meant_counts(typed: str, reply: TypedReply | None) -> None:
-    assert read_reply(typed, offers_always=True) == reply
+    assert read_reply(typed, offers_always=True, offers_agent=True) == reply
+    if reply is not None and reply.choice in ("agent", "session"):
+        assert read_reply(typed, offers_always=True) is None
 
 
 @given(st.text(max_size=8), st.booleans())

@@ -30,6 +30,8 @@ class TerminalHandler:
         reply = await self._dialog.ask(permission_question(question))
         if reply.choice == "no":
             return Deny(reply.words)
+        if reply.choice in ("agent", "session"):
+            return question.allow_for(reply.choice)
         return question.always() if reply.choice == "always" else Allow()
 
     async def _fill_in(self, question: "Question") -> "ApprovalAnswer":
@@ -53,6 +55,7 @@ def permission_question(question: "Question") -> PermissionQuestion:
         reason=question.reason,
         risk=question_text.risk_text(question),
         always=question_text.always_text(question.proposals),
+        agent=", ".join(each.text for each in question.proposals) if question.agent.path else "",
         document=question.document.body if question.document else "",
     )
 

@@ -19,20 +19,26 @@ MAX_LINES = 12
 
 @record
 class PermissionQuestion:
-    """A call that needs a yes. `always` says what "always" would change and where; empty = it is not offered."""
+    """
+    A call that needs a yes.
+
+    `always` says what "always" would change and where, `agent` what a yes for the sub-agent that asks, or for all agents,
+    would allow; empty = it is not offered.
+    """
 
     title: str
     input: Mapping[str, Any]
     reason: str
     risk: str = ""
     always: str = ""
+    agent: str = ""
     document: str = ""
     """What the person reads in the place of the input, such as a plan."""
 
 
 @record
 class TypedReply:
-    """`yes`, `no` or `always`, and what was typed after a no."""
+    """`yes`, `agent`, `session`, `always` or `no`, and what was typed after a no."""
 
     choice: str
     words: str = ""
@@ -49,12 +55,13 @@ def question_lines(question: PermissionQuestion, width: int, *, whole: bool = Fa
             shown, is_cut = [*shown[: MAX_LINES - 1], f"      (+{left_out} more lines; v shows them)"], True
         lines += shown
     about = [f"  why: {question.reason}", f"  risk: {question.risk}" if question.risk else ""]
+    about.append(f"  for this agent, or for all of this run: {question.agent}" if question.agent else "")
     about.append(f"  always: {question.always}" if question.always else "")
     lines += [line for text in about if text for line in wrap(plain(text), width, "    ")]
     return lines, is_cut
 
 
-def read_reply(text: str, *, offers_always: bool) -> TypedReply | None:
+def read_reply(text: str, *, offers_always: bool, offers_agent: bool = False) -> TypedReply | None:
     """The answer in a typed line; None if it is none."""
     word, _, rest = text.strip().partition(" ")
     match word.lower():
@@ -62,6 +69,10 @@ def read_reply(text: str, *, offers_always: bool) -> TypedReply | None:
             return TypedReply("yes")
         case "n" | "no":
             return TypedReply("no", rest.strip())
+        case "t" | "this" if offers_agent and not rest:
+            return TypedReply("agent")
+        case "s" | "session" if offers_agent and not rest:
+            return TypedReply("session")
         case "a" | "always" if offers_always and not rest:
             return TypedReply("always")
         case _:
@@ -163,14 +174,16 @@ class Dialog:
         lines, is_cut = question_lines(question, self._screen.width)
         write("\n".join(lines) + "\n")
         self._keyboard.discard()  # what was typed before the question could be read is no answer to it
-        choices = ["y = yes", "n = no", *(["a = always"] if question.always else []), *(["v = view all"] * is_cut)]
+        for_agents = ["t = for this agent", "s = for all agents"] if question.agent else []
+        always = ["a = always"] if question.always else []
+        choices = ["y = yes", "n = no", *for_agents, *always, *(["v = view all"] * is_cut)]
         while True:
             write(f"  Allow it? ({', '.join(choices)}) ")
             text = await self._keyboard.line()
             if text is None:
                 write("\n")
                 return TypedReply("no")
-            if reply := read_reply(text, offers_always=bool(question.always)):
+            if reply := read_reply(text, offers_always=bool(question.always), offers_agent=bool(question.agent)):
                 if reply.choice == "always":
                     write("\n".join(wrap(plain(f"  added: {question.always}"), self._screen.width, "    ")) + "\n")
                 return reply

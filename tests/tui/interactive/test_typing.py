@@ -236,6 +236,24 @@ async def test_a_bare_start_says_how_to_begin_and_resume_without_an_id_needs_ses
             assert await terminal.code() == 1
 
 
+async def test_a_mistyped_command_is_named_and_not_sent_and_a_path_is_sent(project: Path) -> None:
+    async with (
+        ModelServer([said("I look."), said("I look too.")], strict=True) as server,
+        Conversing(project, variables(server, project)) as terminal,
+    ):
+        await terminal.until("/help shows the commands")
+        terminal.type("/cler\r")
+        await terminal.until("There is no command /cler. Did you mean '/clear'?")
+        terminal.type("/etc/hosts is broken\r")
+        await terminal.until("I look.")
+        terminal.type("/tmp is full\r")
+        await terminal.until("I look too.")
+        await leave(terminal)
+
+    assert "/cler" not in server.requests[-1].raw.decode()
+    assert "/etc/hosts is broken" in server.requests[0].raw.decode()
+
+
 async def test_paths_of_images_and_resources_of_servers_go_along_with_a_prompt(project: Path) -> None:
     (project / "my shot.PNG").write_bytes(PIXEL)
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"ref": REFERENCE}}))

@@ -48,7 +48,7 @@ def answer_of(question: Question, value: str, text: str) -> ApprovalAnswer | str
         case "allow":
             return Allow()
         case "agent" | "session":
-            return Allow(updated_permissions=tuple({**update, "destination": value} for update in question.suggestions))
+            return question.allow_for(value)
         case "always":
             return _always(question, text)
         case "deny":

@@ -85,6 +85,10 @@ class Question:
         """The answer "always allow"."""
         return Allow(updated_permissions=self.suggestions)
 
+    def allow_for(self, destination: str) -> Allow:
+        """The answer that allows it from now on for the `agent` that asks, or for the `session`."""
+        return Allow(updated_permissions=tuple({**each, "destination": destination} for each in self.suggestions))
+
 
 PERSON = "person"
 """The name under which what people answer is recorded."""

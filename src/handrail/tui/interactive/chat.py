@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from handrail.conversation.blocks import Text
@@ -22,8 +23,9 @@ from handrail.loop.events import Compacted, ConversationReset, LoopEvent
 from handrail.processes.run import run as run_program
 from handrail.records import record
 from handrail.session.session import Session
-from handrail.session.slash_commands import match_command
+from handrail.session.slash_commands import MCP, match_command
 from handrail.tools.cards import Tone
+from handrail.tools.wording import did_you_mean
 from handrail.transcripts.writer import new_id
 from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
 from handrail.tui.interactive.image_paths import mention_images
@@ -106,11 +108,25 @@ class Chat:
         elif called is not None and called["name"] in self.commands:
             self.front.prompt(text)
             await self.commands[called["name"]].act(self, (called["words"] or "").strip())
+        elif called is not None and (problem := self._unknown_command(called["name"])):
+            self.front.prompt(text)
+            self.front.say(problem, "bad")
         else:
             if called is None:
                 text = mention_images(text, self.session.conversation.state.context.cwd)
             self.front.prompt(text)
             await self.work(text)
+
+    def _unknown_command(self, name: str) -> str:
+        """What to say of a command that there is not; empty if there is one, or it may be a path such as /tmp."""
+        session = self.session
+        if name.startswith(MCP) or name in session.skills.all() or Path(f"/{name}").exists():
+            return ""
+        known = {*self.commands, *session.commands.by_name()}
+        if name in known:
+            return ""
+        hint = did_you_mean(f"/{name}", [f"/{each}" for each in sorted(known)])
+        return f"There is no command /{name}.{hint} /help lists them. Nothing was sent."
 
     async def wake(self, message: UserMessage) -> None:
         """Let the agent work on a prompt that no person typed, for example of a schedule."""
