@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 import signal
 from pathlib import Path
 
@@ -180,3 +181,49 @@ async def test_a_run_whose_end_cannot_be_written_ends_all_the_same_and_makes_roo
     assert lines[-1]["result"] == "Lost."
     assert (told["status"], "cannot be written" in told["problem"]) == ("interrupted", True)
     assert after[-1]["result"] == "Fine."
+
+
+async def test_a_run_that_finds_no_room_on_disk_ends_with_that_reason(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with (
+        asyncio.timeout(60),
+        ModelServer([Reply((Text("Lost."),), gates={2: gate}), Reply((Text("Fine."),))]) as model,
+        served(model, tmp_path, write_config(tmp_path), anew=True) as server,
+        server.client() as ann,
+    ):
+        lost = (await start(ann, "One."))["id"]
+        while not model.requests:
+            await asyncio.sleep(0.01)
+        size, pid = resource.RLIMIT_FSIZE, server.process.pid
+        before = resource.prlimit(pid, size, (0, resource.RLIM_INFINITY))  # as a full disk: nothing can be added
+        gate.set()
+        await all_lines(ann, lost)
+        told = await get(ann, lost)
+        resource.prlimit(pid, size, before)
+        await ann.post(f"/v1/runs/{lost}/resume", json={"prompt": "Again."})
+        after = await all_lines(ann, lost)
+
+    assert (told["status"], "cannot be written: File too large" in told["problem"]) == ("interrupted", True)
+    assert after[-1]["result"] == "Fine."
+
+
+async def test_a_run_that_was_cleared_goes_on_with_the_session_that_took_its_place(tmp_path: Path) -> None:
+    texts = ("First.", "Second.", "Third.")
+    async with asyncio.timeout(90), ModelServer([Reply((Text(text),)) for text in texts]) as model:
+        config = write_config(tmp_path)
+        async with served(model, tmp_path, config) as server, server.client() as ann:
+            made = await start(ann, "Remember the word mango.")
+            await all_lines(ann, made["id"])
+            for prompt in ("/clear", "What was the word?"):
+                await ann.post(f"/v1/runs/{made['id']}/resume", json={"prompt": prompt})
+                await all_lines(ann, made["id"])
+            cleared = await get(ann, made["id"])
+        async with served(model, tmp_path, config) as server, server.client() as ann:
+            await ann.post(f"/v1/runs/{made['id']}/resume", json={"prompt": "And after a restart?"})
+            await all_lines(ann, made["id"])
+            last = await get(ann, made["id"])
+
+    said = [json.dumps(request.body["messages"]) for request in model.requests]
+    assert made["session"] == made["id"] != cleared["session"] == last["session"]
+    assert ["mango" in text for text in said] == [True, False, False]
+    assert "What was the word?" in said[2]

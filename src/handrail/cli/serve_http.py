@@ -56,9 +56,10 @@ async def serve_runs(
     _raise_file_limit()
     address = address_of(endpoint, listener)
     names = [name.lower() for name in config.listen.names]
+    suffixes = ("", ":443", f":{address.port}") if endpoint.tls else ("", ":443")
     door = Door(
-        address.hosts | frozenset(names) | frozenset(f"{name}:443" for name in names),
-        address.origins | frozenset(f"https://{name}" for name in names),
+        address.hosts | frozenset(f"{name}{port}" for name in names for port in suffixes),
+        address.origins | frozenset(f"https://{name}{port}" for name in names for port in suffixes),
         config.tokens,
     )
     stop = asyncio.Event()

@@ -30,7 +30,7 @@ from handrail.remote.records import STATUSES, RunRecord
 from handrail.remote.requests import ResumeBody, RunBody, TriggerBody, TriggerChanges, TriggerRunBody, parse_body
 from handrail.remote.runs import RunWish
 from handrail.remote.service import RunService
-from handrail.remote.triggers import Trigger, check_cron, new_trigger_id
+from handrail.remote.triggers import MAX_TRIGGERS, Trigger, check_cron, new_trigger_id
 from handrail.schedules import clock
 from handrail.serve.guard import IDENTITY
 from handrail.serve.requests import read_object
@@ -190,7 +190,7 @@ async def _create_trigger(service: RunService, request: Request) -> Response:
     body = parse_body(TriggerBody, await read_object(request))
     now = clock.now()
     made = Trigger(new_trigger_id(), client=_client(request), created=now, since=now, **body.model_dump())
-    service.triggers.keep(made := _check_trigger(service, made))
+    service.triggers.keep(made := _check_trigger(service, made), service.config.share(MAX_TRIGGERS))
     return _reply(_with_runs(service, request, made), 201)
 
 
@@ -203,7 +203,7 @@ async def _update_trigger(service: RunService, request: Request) -> Response:
     before = _trigger(service, request)  # after the body, which may come slowly: it may be gone by then
     # the clock starts again, so that what was due before the change does not come now
     made = _check_trigger(service, replace(before, **changes, client=_client(request), since=clock.now()))
-    service.triggers.keep(made)
+    service.triggers.keep(made, service.config.share(MAX_TRIGGERS))
     return _reply(_with_runs(service, request, made))
 
 

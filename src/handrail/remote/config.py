@@ -75,6 +75,7 @@ class ClientEntry(_Section):
     tokenSha256: str  # noqa: N815
     folders: list[str]
     answers: bool = False
+    maxRuns: Annotated[int, Field(gt=0)] | None = None  # noqa: N815
 
 
 class ListenEntry(_Section):
@@ -132,6 +133,8 @@ class ServeClient:
     name: str
     folders: frozenset[str]
     answers: bool = False
+    max_runs: int | None = None
+    """How many of its runs work at once; None = as many as there is room for."""
 
 
 @record
@@ -149,6 +152,10 @@ class ServeConfig:
     keep_days: float = 30.0
     resumes: bool = True
     """Whether runs that ended with the server go on when it starts again."""
+
+    def share(self, most: int) -> int:
+        """How many of so many places one client may take, so that each has as many."""
+        return max(1, most // max(1, len(self.clients)))
 
 
 def read_config(file: Path) -> ServeConfig:
@@ -190,7 +197,9 @@ def build_config(file: ServeFile, source: str, base: Path) -> ServeConfig:
         tokens[client.tokenSha256] = name
         _check_names(f"{source}: clients.{name}.folders", client.folders, (*folders, ALL))
     clients = {
-        name: ServeClient(name, frozenset(folders if ALL in entry.folders else entry.folders), entry.answers)
+        name: ServeClient(
+            name, frozenset(folders if ALL in entry.folders else entry.folders), entry.answers, entry.maxRuns
+        )
         for name, entry in file.clients.items()
     }
     return ServeConfig(

@@ -14,6 +14,7 @@ from handrail.errors import HandrailError
 from handrail.files.private_folder import make_private_folder
 
 BLOCK = 256 * 1024
+CURE = "Make room, and resume the run."
 KEEP_ALIVE = 15.0
 """Seconds after which a reader of a quiet run gets an empty line."""
 
@@ -41,10 +42,13 @@ class EventLog:
 
     def append(self, line: bytes) -> None:
         """Add a line; HandrailError if there is no room for it."""
-        written = os.write(self._fd, line)
+        try:
+            written = os.write(self._fd, line)
+        except OSError as error:
+            raise HandrailError(f"{self._file} cannot be written: {error.strerror}. {CURE}") from error
         if written < len(line):
             os.ftruncate(self._fd, self._size)
-            raise HandrailError(f"{self._file} cannot be written: the disk is full. Make room, and resume the run.")
+            raise HandrailError(f"{self._file} cannot be written: the disk is full. {CURE}")
         self._size += written
         self._wake()
 

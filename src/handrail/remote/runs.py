@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from handrail.remote.events import EventLog, last_line
 from handrail.remote.places import find_place
 from handrail.remote.records import RunRecord, RunStatus, RunStore
 from handrail.remote.run import ServedRun, summary_of
+from handrail.remote.shares import next_run, refuse_to_wait
 from handrail.transcripts.writer import new_id
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,8 @@ class Runs:
         self._logs: dict[str, EventLog] = {}
         self._running: dict[str, ServedRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._starts: Counter[str] = Counter()
+        """When each client's last run was started, counted in starts."""
         self._changed = asyncio.Event()
         self._is_closing = False
 
@@ -123,7 +127,7 @@ class Runs:
         if wish.id in self._records:
             return self._records[wish.id]
         place = find_place(self._config, wish.client, wish.folder, wish.path, wish.policy)
-        self._check_room()
+        self._check_room(wish.client)
         run = RunRecord(
             id=wish.id or new_id(),
             folder=wish.folder,
@@ -140,10 +144,11 @@ class Runs:
         self._start_next()
         return self._records[run.id]
 
-    def _check_room(self) -> None:
-        waiting = sum(run.status == "waiting" for run in self._records.values())
-        if len(self._tasks) >= self._config.max_runs and waiting >= self._config.max_waiting:
-            raise HttpRefusalError(503, f"{len(self._tasks)} runs are under way and {waiting} wait. Try again later.")
+    def _check_room(self, client: str) -> None:
+        running = Counter(self._records[run_id].client for run_id in self._tasks)
+        waiting = Counter(run.client for run in self._records.values() if run.status == "waiting")
+        if problem := refuse_to_wait(self._config, client, running, waiting):
+            raise HttpRefusalError(503, problem)
 
     def find(self, client: str, run_id: str) -> RunRecord:
         """A run of a folder that the client may use; HttpRefusalError if there is none."""
@@ -197,7 +202,7 @@ class Runs:
         if run.status == "finished" and prompt is None:
             raise HttpRefusalError(400, "The run has finished. Give a prompt, with which it goes on.")
         find_place(self._config, client, run.folder, run.path, run.policy)
-        self._check_room()
+        self._check_room(client)
         self._keep(
             replace(
                 run,
@@ -257,13 +262,15 @@ class Runs:
             events.close()
 
     def _start_next(self) -> None:
-        """Start runs that wait, as far as there is room; the oldest first."""
-        for run in list(self._records.values()) if not self._is_closing else ():
-            if len(self._tasks) >= self._config.max_runs:
-                return
-            if run.status == "waiting" and run.id not in self._tasks:
-                self._tasks[run.id] = task = asyncio.create_task(self._work(run.id))
-                task.add_done_callback(partial(_report_failure, run.id))
+        """Start runs that wait, as far as there is room."""
+        waiting = [run for run in self._records.values() if run.status == "waiting" and run.id not in self._tasks]
+        running = Counter(self._records[run_id].client for run_id in self._tasks)
+        while not self._is_closing and (run := next_run(self._config, waiting, running, self._starts)):
+            waiting.remove(run)
+            running[run.client] += 1
+            self._starts[run.client] = max(self._starts.values(), default=0) + 1
+            self._tasks[run.id] = task = asyncio.create_task(self._work(run.id))
+            task.add_done_callback(partial(_report_failure, run.id))
 
     async def _work(self, run_id: str) -> None:
         events = self._log_of(run_id)
@@ -285,7 +292,7 @@ class Runs:
             return
         place = find_place(self._config, run.client, run.folder, run.path, run.policy)
         events.open()
-        running = ServedRun(run, place, events, self._env, on_begin=lambda: self._note_said(run_id))
+        running = ServedRun(run, place, events, self._env, on_begin=partial(self._note_said, run_id))
         self._running[run_id] = running
         running.announce()  # before the record says so: from now on the last line is not that of an older result
         self._keep(replace(run, status="running", started=self._now()))
@@ -294,9 +301,10 @@ class Runs:
         status: RunStatus = "stopped" if running.is_stopped else "finished"
         self._end(run_id, status, self._records[run_id].problem if running.is_stopped else "", running.result)
 
-    def _note_said(self, run_id: str) -> None:
-        if not self._records[run_id].is_said:
-            self._keep(replace(self._records[run_id], is_said=True))
+    def _note_said(self, run_id: str, session: str) -> None:
+        run = self._records[run_id]
+        if not run.is_said or session != (run.session or run.id):
+            self._keep(replace(run, is_said=True, session=session))
 
     def _end(self, run_id: str, status: RunStatus, problem: str, result: Mapping[str, Any] | None = None) -> None:
         run = replace(self._records[run_id], status=status, ended=self._now(), problem=problem, result=result or {})

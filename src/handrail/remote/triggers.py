@@ -58,10 +58,12 @@ class TriggerStore:
         """The trigger of an id."""
         return self._triggers.get(trigger_id)
 
-    def keep(self, trigger: Trigger) -> None:
-        """Add a trigger, or replace the one of its id; HttpRefusalError if there are too many."""
-        if trigger.id not in self._triggers and len(self._triggers) >= MAX_TRIGGERS:
-            raise HttpRefusalError(409, f"There are {MAX_TRIGGERS} triggers already. Remove some first.")
+    def keep(self, trigger: Trigger, share: int = MAX_TRIGGERS) -> None:
+        """Add a trigger, or replace the one of its id; HttpRefusalError if its client has its share already."""
+        others = [each for each in self._triggers.values() if each.id != trigger.id]
+        own = sum(each.client == trigger.client for each in others)
+        if own >= share or len(others) >= MAX_TRIGGERS:
+            raise HttpRefusalError(409, f"There are {len(others)} triggers, {own} of them yours. Remove some first.")
         self._replace({**self._triggers, trigger.id: trigger})
 
     def remove(self, trigger_id: str) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from handrail.records import record
@@ -18,6 +19,7 @@ Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 App = Callable[[Any, Receive, Send], Awaitable[None]]
+NamesAt = Callable[[str, int], tuple[frozenset[str], frozenset[str]]]
 
 IDENTITY = "handrail.identity"
 """The key of a request's scope under which its application finds who asks."""
@@ -61,10 +63,24 @@ class Door:
 
 def own_names(host: str, port: int, *, tls: bool) -> tuple[frozenset[str], frozenset[str]]:
     """The values of Host and of Origin that mean this server; loopback has three names."""
-    names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else {f"[{host}]" if ":" in host else host}
+    host = host.strip("[]").lower()
+    names = {f"[{host}]" if ":" in host else host} | (
+        {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else set()
+    )
     scheme, default = ("https", 443) if tls else ("http", 80)
     hosts = {f"{name}:{port}" for name in names} | ({*names} if port == default else set())
     return frozenset(hosts), frozenset(f"{scheme}://{host}" for host in hosts)
+
+
+def is_everywhere(host: str) -> bool:
+    """Whether a server that is bound there listens at every address of its machine."""
+    return host.strip("[]") in ("0.0.0.0", "::", "")  # noqa: S104  # it is told apart, not bound
+
+
+def plain_address(host: str) -> str:
+    """An address as people write it: that of IPv4 also where it comes inside one of IPv6."""
+    mapped = ipaddress.IPv6Address(host).ipv4_mapped if ":" in host else None
+    return str(mapped) if mapped else host
 
 
 def is_loopback(host: str) -> bool:
@@ -115,11 +131,16 @@ def _quote(values: tuple[str, ...]) -> str:
 
 
 class Guard:
-    """An application behind a door: asks `judge` for each request, before the application sees any of it."""
+    """
+    An application behind a door: asks `judge` for each request, before the application sees any of it.
 
-    def __init__(self, app: App, door: Door) -> None:
+    `names_at`, for a server that listens everywhere: the names and origins of the address that a connection came to.
+    """
+
+    def __init__(self, app: App, door: Door, names_at: NamesAt | None = None) -> None:
         self.app = app
         self.door = door
+        self._names_at = names_at
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -129,11 +150,17 @@ class Guard:
         for name, value in scope["headers"]:
             key = name.decode("latin-1").lower()
             headers[key] = (*headers.get(key, ()), value.decode("latin-1"))
-        answer = judge(self.door, scope.get("method", "GET"), scope["path"], headers)
+        answer = judge(self._door_at(scope.get("server")), scope.get("method", "GET"), scope["path"], headers)
         if isinstance(answer, Refusal):
             await _refuse(answer, scope["type"], send)
             return
         await self.app(scope | {IDENTITY: answer}, receive, send)
+
+    def _door_at(self, server: tuple[str, int | None] | None) -> Door:
+        if self._names_at is None or server is None or server[1] is None:
+            return self.door
+        hosts, origins = self._names_at(plain_address(server[0]), server[1])
+        return replace(self.door, hosts=self.door.hosts | hosts, origins=self.door.origins | origins)
 
 
 async def _refuse(refusal: Refusal, kind: str, send: Send) -> None:

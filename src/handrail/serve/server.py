@@ -7,10 +7,11 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 
 import uvicorn
 
-from handrail.serve.guard import App, Door, Guard
+from handrail.serve.guard import App, Door, Guard, is_everywhere, own_names
 from handrail.serve.listen import BindAddress
 
 GRACE_SECONDS = 2
@@ -36,7 +37,7 @@ class _Server(uvicorn.Server):
 async def serve(app: App, door: Door, endpoint: BindAddress, listener: socket.socket) -> AsyncIterator[None]:
     """Answer requests on the socket while the block runs; afterwards open answers have two seconds to end."""
     config = uvicorn.Config(
-        Guard(app, door),
+        Guard(app, door, partial(own_names, tls=endpoint.tls) if is_everywhere(endpoint.host) else None),
         ssl_certfile=endpoint.certificate,
         ssl_keyfile=endpoint.key,
         lifespan="off",
