@@ -1,12 +1,13 @@
 """
 Runs of `handrail serve`: many at once in one process, each with a reader, beside readers that read nothing.
 
-    python -m benchmarks.serve_bench [--runs 200] [--json]
+    python -m benchmarks.serve_bench [--runs 200] [--kill] [--json]
 
 Each run makes one call and answers. The model, on loopback, holds every answer back until all runs have asked, so that
 all are under way together. Reported: seconds until all are under way, until all have ended, memory of the server with
 all of them open, its CPU time for each run, and how long a request for the list takes meanwhile. Clients and model
-share one process; the server has its own.
+share one process; the server has its own. With --kill the server is killed (-9) with all of them under way, and another
+one takes them up: none may be lost, and each has one result.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,39 +85,85 @@ async def measure(runs: int) -> dict[str, float]:
         folder = Path(name)
         file = folder / "serve.json"
         file.write_text(json.dumps(config(folder, runs)))
+        async with ModelServer(replies) as model, server(folder, file, model) as (url, process):
+            return await _measure(url, process.pid, model, gate, runs)
+
+
+@asynccontextmanager
+async def server(folder: Path, file: Path, model: ModelServer) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
+    """A server of its own process, and its address."""
+    env = {
+        **os.environ,
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_API_KEY": "key",
+        "HANDRAIL_STATE_DIR": str(folder / "state"),
+        "HOME": str(folder),
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "handrail", "serve", "--config", str(file), "--json"),
+        env=env,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    url = json.loads(await process.stdout.readline())["url"]
+    draining = asyncio.create_task(process.stdout.read())
+    try:
+        yield url, process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+        await draining
+
+
+async def survive(runs: int) -> dict[str, float]:
+    """Kill a server with so many runs under way, and let another one bring them to their end."""
+    never = asyncio.Event()
+    replies = [Reply((Text("never"),), gates={0: never}) for _ in range(runs)]
+    replies += [Reply((Text("Went on."),)) for _ in range(runs)]
+    with tempfile.TemporaryDirectory(prefix="handrail-serve-") as name:
+        folder = Path(name)
+        file = folder / "serve.json"
+        file.write_text(json.dumps(config(folder, runs)))
         async with ModelServer(replies) as model:
-            env = {
-                **os.environ,
-                "ANTHROPIC_BASE_URL": model.url,
-                "ANTHROPIC_API_KEY": "key",
-                "HANDRAIL_STATE_DIR": str(folder / "state"),
-                "HOME": str(folder),
-            }
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "handrail", "serve", "--config", str(file), "--json"),
-                env=env,
-                stdout=asyncio.subprocess.PIPE,
-            )
-            assert process.stdout is not None
-            url = json.loads(await process.stdout.readline())["url"]
-            draining = asyncio.create_task(process.stdout.read())
-            try:
-                return await _measure(url, process.pid, model, gate, runs)
-            finally:
-                process.terminate()
+            async with server(folder, file, model) as (url, process), connect(url) as client:
+                ids = await start_all(client, runs)
+                while len(model.requests) < runs:  # noqa: ASYNC110  # the model server tells of no request
+                    await asyncio.sleep(0.01)
+                process.kill()
                 await process.wait()
-                await draining
+            begin = time.monotonic()
+            async with server(folder, file, model) as (url, _), connect(url) as client:
+                last = await asyncio.gather(*(follow(client, run_id) for run_id in ids))
+                ended = time.monotonic() - begin
+                found = [(await client.get(f"/v1/runs/{run_id}")).json() for run_id in ids]
+    whole = [run["status"] == "finished" and run["restarts"] == 1 for run in found]
+    results = [line.get("result") == "Went on." for line in last]
+    return {
+        "runs at work when the server was killed": runs,
+        "runs that the next server finished": sum(map(min, whole, results)),
+        "seconds from its start to the last result": ended,
+    }
+
+
+@asynccontextmanager
+async def connect(url: str) -> AsyncIterator[httpx2.AsyncClient]:
+    headers, limits = {"Authorization": f"Bearer {TOKEN}"}, httpx2.Limits(max_connections=None)
+    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=300, limits=limits) as client:
+        yield client
+
+
+async def start_all(client: httpx2.AsyncClient, runs: int) -> list[str]:
+    wanted = {"folder": "work", "prompt": "What does hello.txt say?"}
+    made = await asyncio.gather(*(client.post("/v1/runs", json=wanted) for _ in range(runs)))
+    return [answer.json()["id"] for answer in made]
 
 
 async def _measure(url: str, pid: int, model: ModelServer, gate: asyncio.Event, runs: int) -> dict[str, float]:
-    limits = httpx2.Limits(max_connections=None)
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=300, limits=limits) as client:
+    async with connect(url) as client:
         empty, spent = resident(pid), processor_seconds(pid)
         begin = time.monotonic()
-        wanted = {"folder": "work", "prompt": "What does hello.txt say?"}
-        made = await asyncio.gather(*(client.post("/v1/runs", json=wanted) for _ in range(runs)))
-        ids = [answer.json()["id"] for answer in made]
+        ids = await start_all(client, runs)
         stalled = [await stall(url, run_id) for run_id in ids[:STALLED]]
         following = [asyncio.create_task(follow(client, run_id)) for run_id in ids]
         while len(model.requests) < runs:  # noqa: ASYNC110  # the model server tells of no request
@@ -147,9 +196,10 @@ async def _measure(url: str, pid: int, model: ModelServer, gate: asyncio.Event, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--kill", action="store_true")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    found = asyncio.run(measure(chosen.runs))
+    found = asyncio.run((survive if chosen.kill else measure)(chosen.runs))
     if chosen.json:
         print(json.dumps(found))
         return
