@@ -56,6 +56,7 @@ def hostile_run(folder: Path) -> Path:
             use("e", "Edit", file_path="a.txt", old_string="two", new_string=HOSTILE),
             use("w", "Write", file_path="<img src=x onerror=alert(7)>.txt", content=HOSTILE),
             use("huge", "echo", text="x" * 200_000),
+            use("half", "echo", text="half of a character: \ud800"),
         ],
         [say("The last words.")],
         [say("And more.")],

@@ -3,9 +3,8 @@
 import os
 from pathlib import Path
 
-from pydantic_core import to_json
-
 from handrail.config.flags import NO_FLAGS_GIVEN
+from handrail.conversation.json_bytes import json_bytes
 from handrail.conversation.redact import Redactor
 from handrail.files.undo import read as read_journal
 from handrail.session.redactor import redactor_for
@@ -30,7 +29,7 @@ def trace_file(session: Path, *, contents: bool) -> bytes:
     """The trace of a session, with the same secrets removed."""
     run = read_run(RunFiles(session, state_folder(os.environ))).as_json()
     shown = redactor_here().value(run) if contents else without_contents(run)
-    return to_json(trace_of(shown), inf_nan_mode="null", fallback=str) + b"\n"
+    return json_bytes(trace_of(shown)) + b"\n"
 
 
 def redactor_here() -> Redactor:

@@ -10,6 +10,8 @@ from handrail.errors import UrlError
 from handrail.records import record
 
 PORTS = {"http": 80, "https": 443}
+IN_PATH = "/?%:@!$&'()*+,;=~-._"
+"""Characters of a path and a query that are sent as they are."""
 MAX_LABEL = 64
 USER = r"(?s)(?:(?<=://)|^(?!.*://)).*@"  # up to the last @: a password may hold anything
 
@@ -75,7 +77,7 @@ def parse_target(url: str) -> HttpTarget:
         raise UrlError(f"{without_user(url)!r} is not an http or https URL. Give one like https://host:port/v1.")
     if port == 0:
         raise UrlError(f"{without_user(url)!r} has the port 0, which is never in use. Give the real one.")
-    path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe="/?%:@!$&'()*+,;=~-._")
+    path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=IN_PATH)
     user = unquote(parts.username or "")
     password = unquote(parts.password or "")
     credentials = f"{user}:{password}" if user or password else ""

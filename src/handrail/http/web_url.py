@@ -8,9 +8,10 @@ redirect; and it connects to `canonical_url`, so that no other parser has a say.
 import ipaddress
 import re
 import unicodedata
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 from handrail.http.addresses import NUMBER, AddressClass, address_class, ipv4, name_class
+from handrail.http.urls import IN_PATH
 from handrail.lazy import lazy_pattern
 from handrail.records import record
 
@@ -67,12 +68,17 @@ def read_url(url: str) -> WebTarget:
 
 
 def canonical_url(target: WebTarget) -> str:
-    """The URL of a target without a problem, rebuilt from what was judged: no user name, password or fragment."""
+    """
+    The URL of a target without a problem, rebuilt from what was judged: no user name, password or fragment.
+
+    It is written as it is sent: a path that spells out a sentence cannot be read as one of ours.
+    """
     rest = target.url.partition(":")[2]
     authority = AUTHORITY.match(rest)
     path = rest[authority.end() if authority else 0 :].partition("#")[0]
     host = f"[{target.host}]" if ":" in target.host else target.host
     port = "" if target.port == PORTS[target.scheme] else f":{target.port}"
+    path = quote(path, safe=IN_PATH, errors="surrogatepass")
     return f"{target.scheme}://{host}{port}{path if path.startswith('/') else f'/{path}'}"
 
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,6 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from handrail import __version__
+from handrail.conversation.json_bytes import json_bytes
 from handrail.errors import HandrailError, HttpRefusalError, ScheduleError
 from handrail.remote.places import find_place
 from handrail.remote.records import STATUSES, RunRecord
@@ -66,7 +66,7 @@ def make_app(service: RunService) -> Starlette:
 
 
 def _reply(value: Any, status: int = 200) -> Response:
-    return Response(to_json(value, inf_nan_mode="null", fallback=str), status, HEADERS, "application/json")
+    return Response(json_bytes(value), status, HEADERS, "application/json")
 
 
 async def _problem(_request: Request, error: Exception) -> Response:

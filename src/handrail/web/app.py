@@ -16,13 +16,13 @@ from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from handrail.conversation.json_bytes import json_bytes
 from handrail.errors import HandrailError, HttpRefusalError, SessionError
 from handrail.records import record
 from handrail.serve.guard import IDENTITY, token_digest
@@ -116,8 +116,7 @@ def make_app(page: PageParts) -> Starlette:
 
 
 def _reply(value: Any, status: int = 200) -> Response:
-    data = to_json(value, inf_nan_mode="null", fallback=str)
-    return Response(data, status, SECURITY, "application/json")
+    return Response(json_bytes(value), status, SECURITY, "application/json")
 
 
 async def _problem(_request: Request, error: Exception) -> Response:
@@ -248,7 +247,7 @@ async def _stream(page: PageParts, feeds: Feeds, session: str, after: str) -> As
 
 def _event(name: str, value: Any, number: str = "") -> bytes:
     head = f"id: {number}\n" if number else ""
-    return f"{head}event: {name}\ndata: ".encode() + to_json(value, inf_nan_mode="null", fallback=str) + b"\n\n"
+    return f"{head}event: {name}\ndata: ".encode() + json_bytes(value) + b"\n\n"
 
 
 async def _run_events(feeds: Feeds, session: str, after: str, queue: "asyncio.Queue[bytes]") -> None:

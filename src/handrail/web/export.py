@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from pydantic_core import to_json
-
+from handrail.conversation.json_bytes import json_bytes
 from handrail.conversation.redact import Redactor
 from handrail.view.changes import FileDiff
 from handrail.view.model import RunRecord
@@ -30,7 +29,7 @@ def export_page(run: RunRecord, diffs: list[FileDiff], redactor: Redactor, *, co
     """The page of a run. Secrets are removed once more; without `contents`, texts, inputs, results and diffs are."""
     shown: dict[str, Any] = {**run.as_json(), "diffs": diffs}
     shown = redactor.value(shown) if contents else without_contents(shown)
-    data = to_json(shown, inf_nan_mode="null", fallback=str).replace(b"<", b"\\u003c")
+    data = json_bytes(shown).replace(b"<", b"\\u003c")
     files = {name: content.decode() for name, (content, _) in assets().items()}
     script = "\n".join(EXPORT.sub("", IMPORT.sub("", files[f"{name}.js"])) for name in MODULES)
     style = files["style.css"]

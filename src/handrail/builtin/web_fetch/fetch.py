@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from http import HTTPStatus
 from typing import TypeAlias
+from urllib.parse import quote
 
 from handrail.builtin.web_fetch.robots import MAX_BYTES as MAX_ROBOTS
 from handrail.builtin.web_fetch.robots import RobotsRule, may_fetch, read_robots
@@ -22,6 +23,7 @@ from handrail.http.addresses import CAREFUL, address_class
 from handrail.http.client import HttpClient, WholeResponse, look_up
 from handrail.http.content_coding import ACCEPTED, decode_body
 from handrail.http.transport import HttpRequest
+from handrail.http.urls import IN_PATH
 from handrail.http.web_url import WebTarget, canonical_url, next_url
 from handrail.records import record
 from handrail.tools.web import WebOptions
@@ -201,7 +203,8 @@ def _check_target(target: WebTarget) -> WebTarget:
     why = target.problem or target.refused or target.doubt
     if why:
         raise ToolError(
-            f"The page redirects to {target.url[:200]!r}, which is not followed: {why}. Fetch another page."
+            f"The page redirects to {quote(target.url[:200], safe=IN_PATH)!r}, which is not followed: {why}. "
+            "Fetch another page."
         )
     return target
 
