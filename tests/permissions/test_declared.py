@@ -500,6 +500,19 @@ def test_an_allow_rule_for_a_tool_about_a_file_covers_only_files_below_its_path(
         assert called(subject, values, folder, policy).status is status, subject.name
 
 
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [("{}", Status.DENIED), ("{}(keys/.env)", Status.OK), ("{}(src/*)", Status.DENIED), ("Read(keys/.env)", Status.OK)],
+)
+def test_a_tool_that_reads_gets_a_secret_by_a_rule_with_its_path_and_not_by_its_bare_name(
+    rule: str, status: Status, folder: Path
+) -> None:
+    for subject, values in (READING[name](folder) for name in ("a tool", "a function", "Read")):
+        written = rule.format("Read" if subject.name == "Read" else subject.name)
+        outcome = called(subject, values("keys/.env"), folder, policy_in(folder, allow=[written]))
+        assert outcome.status is status, subject.name
+
+
 @pytest.mark.proves("A20", "R2")
 @pytest.mark.parametrize(("kind", "status"), [("deny", Status.DENIED), ("allow", Status.DENIED)])
 def test_a_matcher_that_raises_is_never_an_allow(kind: str, status: Status, folder: Path) -> None:

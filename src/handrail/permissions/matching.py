@@ -10,7 +10,6 @@ from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import BASH, EDIT, POWERSHELL, READ, SKILL, WEB_FETCH, Behaviour, Rule
-from handrail.permissions.wide_rules import READERS
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 from handrail.tools.access import Access
@@ -171,8 +170,9 @@ def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
     if case.analysis is not None:
         cover = coverage(case)
         return [*cover.whole, *cover.alone]
-    if case.tool in READERS and any(file.secret for file in case.files):
-        return []  # only a rule with the path opens a secret, and then the file is none to be guarded
+    if case.read_only and any(file.secret for file in case.files):
+        # only a rule with the path opens a secret; one of the family Read has done so already
+        return by_subject(case, index) if subject_files(case) else []
     return index.whole_tool(case.tool, case.mcp) + by_name(case, index) + by_effect(case, index)
 
 
