@@ -31,6 +31,9 @@ LAZY = f"{PACKAGE}.lazy"
 TOOL, FLAG = "Glob", "is_destructive"
 """A tool that only reads files, and a flag that questions and `explain` show: what they touch, a new one will."""
 
+TRANSLATES_FLAG = frozenset(("builtin", "shell", "mcp", "gateway"))
+"""Tools that answer for themselves, and MCP, which has a hint of this name: a new flag has none there."""
+
 VAGUE = re.compile(r"\b(nobody|somebody|whoever)\b", re.IGNORECASE)
 PARTICIPLE = re.compile(r"_*(?!(?:em)?bed$|feed$|need$|seed$|shed$|speed$|exceed$|proceed$)[a-z]+ed")
 IRREGULAR = frozenset(
@@ -106,7 +109,7 @@ def measures(code: Sequence[Module]) -> Iterator[Measure]:
     yield Measure("nobody, somebody, whoever", sum(vague.values()), 0, told)
     naming = [module.name for module in code if names_tool(module, TOOL)]
     yield Measure(f"source files that name the tool {TOOL} (itself, and one line)", len(naming), 2, tuple(naming))
-    reading = [module.name for module in code if mentions(module, FLAG) and module.package not in ("builtin", "shell")]
+    reading = [module.name for module in code if mentions(module, FLAG) and module.package not in TRANSLATES_FLAG]
     yield Measure(f"source files a flag like {FLAG} runs through", len(reading), 3, tuple(reading))
 
 

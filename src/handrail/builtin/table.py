@@ -71,10 +71,10 @@ def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServ
 
 def tool_names(*, simple: bool = False) -> frozenset[str]:
     """The names of all built-in tools, or of the few that simple runs have."""
-    return frozenset(entry.name for entry in base_tools(_unused, _unused) if entry.simple or not simple)
+    return frozenset(entry.name for entry in base_tools(_no_parts, _no_parts) if entry.simple or not simple)
 
 
-def _unused() -> Any:
+def _no_parts() -> Any:
     raise AssertionError("only the names are asked for")
 
 

@@ -76,7 +76,7 @@ class PlainInput:
         cls._defaults = {name: each.default for name, each in fields.items() if each.default is not NEEDED}
         cls._needed = frozenset(fields.keys() - cls._defaults.keys())
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         taken = self._plain_values(values)
         if taken is None:
             raise TypeError(f"{values!r} are not values of {type(self).__name__}")
@@ -94,7 +94,7 @@ class PlainInput:
         return cls._of({name: _from_pydantic(cls.model_fields[name].kind, value) for name, value in values.items()})
 
     @classmethod
-    def model_construct(cls, **values: Any) -> Self:
+    def model_construct(cls, **values: object) -> Self:
         """An input of these values, unchecked; it may lack some."""
         return cls._of(cls._complete(values))
 

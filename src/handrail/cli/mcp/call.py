@@ -5,6 +5,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,7 @@ async def call(chosen: argparse.Namespace) -> Output:
     """The answer of the tool; HandrailError if it cannot be called."""
     target = find_target(chosen.server, settings_here(), chosen.header, chosen.transport)
     given = read_input(chosen.input)
-    answers = Answers(chosen.elicitation)
-    async with target.connect(ClientHost(elicit=answers.answer)) as server:
+    async with target.connect(ClientHost(elicit=partial(answer, chosen.elicitation))) as server:
         tool = McpTool(server, usable_tool(chosen.tool, target, server))
         try:
             checked = tool.parse(given)
@@ -91,20 +91,14 @@ def check_input(tool: McpTool, given: Mapping[str, Any], settings: SessionSettin
         raise HandrailError(f"this call of {tool.remote.name!r} is refused by a deny rule: {found[0].written}.")
 
 
-class Answers:
-    """Answers the questions of a server in the one way that was chosen, and says so."""
-
-    def __init__(self, way: str) -> None:
-        self._way = way
-
-    async def answer(self, question: Elicitation) -> ElicitationAnswer:
-        """The answer. An address is never visited, and only defaults are accepted."""
-        message = question.message.partition("\n")[0]
-        if self._way == "accept-defaults" and question.mode == "form":
-            warn(f"the server asks: {message} It gets the defaults of its form.")
-            return ElicitationAnswer("accept", {})
-        warn(f"the server asks: {message} It gets no answer; --elicitation accept-defaults gives the defaults.")
-        return ElicitationAnswer("decline" if self._way == "decline" else "cancel")
+async def answer(way: str, question: Elicitation) -> ElicitationAnswer:
+    """The answer to a server's question in the chosen way. No address is visited, and only defaults are accepted."""
+    message = question.message.partition("\n")[0]
+    if way == "accept-defaults" and question.mode == "form":
+        warn(f"the server asks: {message} It gets the defaults of its form.")
+        return ElicitationAnswer("accept", {})
+    warn(f"the server asks: {message} It gets no answer; --elicitation accept-defaults gives the defaults.")
+    return ElicitationAnswer("decline" if way == "decline" else "cancel")
 
 
 def show_progress(notification: Mapping[str, Any]) -> None:
