@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from handrail.agents.worktrees import Worktree, add_worktree, end_worktree
 from handrail.errors import ToolError
 from handrail.testing.model import say, use
+from tests.session.agents.test_subagents import delegate, open_agent
 from tests.session.agents_model import AgentsModel
-from tests.session.test_subagents import delegate, open_agent
 
 pytestmark = [pytest.mark.needs("git")]
 

@@ -19,8 +19,8 @@ from handrail.conversation.blocks import Text, ToolUse
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing.model import say, use
 from handrail.testing.model_server import Reply
+from tests.session.agents.test_subagents import delegate
 from tests.session.agents_model import AgentsModel
-from tests.session.test_subagents import delegate
 from tests.transcripts.killing import ran, said, victim
 
 pytestmark = pytest.mark.anyio

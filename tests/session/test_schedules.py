@@ -19,8 +19,8 @@ from handrail.session.spec import SessionHost
 from handrail.testing.model import say, use
 from handrail.testing.model_server import Reply
 from tests.headless.in_process import Line, Peer, peer
+from tests.session.agents.test_subagents import open_agent
 from tests.session.agents_model import AgentsModel
-from tests.session.test_subagents import open_agent
 
 pytestmark = pytest.mark.anyio
 

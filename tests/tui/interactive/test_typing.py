@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.test_run import variables
 from tests.interactive import Conversing
-from tests.session.test_mcp_session import REFERENCE
+from tests.session.servers.test_session import REFERENCE
 from tests.tui.interactive.test_conversation import CHECK, leave, said
 
 from handrail.cli.clipboard import read_clipboard_image

@@ -14,8 +14,8 @@ from handrail import Agent, Deny, ToolContext, tool
 from handrail.config.flags import SettingsFlags
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.testing.model import say, use
+from tests.session.agents.test_subagents import delegate
 from tests.session.agents_model import AgentsModel
-from tests.session.test_subagents import delegate
 
 pytestmark = pytest.mark.anyio
 

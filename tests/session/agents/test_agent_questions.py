@@ -16,8 +16,8 @@ from handrail.config.flags import SettingsFlags
 from handrail.hooks.specs import HookCallback
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing.model import say, use
+from tests.session.agents.test_subagents import delegate
 from tests.session.agents_model import AgentsModel
-from tests.session.test_subagents import delegate
 
 ANSWERS = st.sampled_from(["yes", "no", "never", "fails"])
 QUICKLY = '{"agentQuestionSeconds": 0.05}'

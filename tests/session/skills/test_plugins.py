@@ -26,8 +26,8 @@ from tests.session.agents_model import user_text
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
-LANGUAGE_SERVER = Path(__file__).parents[1] / "lsp" / "scripted_server.py"
+SERVER = Path(__file__).parents[2] / "mcp" / "reference_server.py"
+LANGUAGE_SERVER = Path(__file__).parents[2] / "lsp" / "scripted_server.py"
 
 
 @pytest.fixture(name="work", autouse=True)

@@ -13,8 +13,8 @@ from handrail.session.transcript import TranscriptOptions
 from handrail.testing.model import gate, say, use
 from handrail.testing.model_server import Reply
 from tests.headless.in_process import of, peer
+from tests.session.agents.test_subagents import delegate, open_agent
 from tests.session.agents_model import AgentsModel
-from tests.session.test_subagents import delegate, open_agent
 
 pytestmark = pytest.mark.anyio
 

@@ -25,7 +25,7 @@ from tests.session.agents_model import AgentsModel
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
+SERVER = Path(__file__).parents[2] / "mcp" / "reference_server.py"
 HOOKS = """hooks:
   PreToolUse:
     - matcher: Write

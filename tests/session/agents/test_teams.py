@@ -14,9 +14,9 @@ from handrail.conversation.blocks import ToolUse
 from handrail.hooks.specs import HookCallback
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing.model import gate, say, use
+from tests.session.agents.test_background_agents import text_of
+from tests.session.agents.test_subagents import delegate
 from tests.session.agents_model import AgentsModel
-from tests.session.test_background_agents import text_of
-from tests.session.test_subagents import delegate
 
 pytestmark = pytest.mark.anyio
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 REFERENCE = {
     "command": sys.executable,
-    "args": [str(Path(__file__).parents[1] / "mcp" / "reference_server.py")],
+    "args": [str(Path(__file__).parents[2] / "mcp" / "reference_server.py")],
     "env": unmeasured(),
 }
 
