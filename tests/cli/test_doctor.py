@@ -14,7 +14,8 @@ from tests.forked import program
 
 from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.cli import doctor
-from handrail.cli.doctor import Here, State, findings
+from handrail.cli.doctor import Here, findings
+from handrail.cli.findings import State
 from handrail.config.trust import TrustStore
 from handrail.conversation.blocks import Text
 from handrail.processes.sandbox.choose import Method, MethodTrial

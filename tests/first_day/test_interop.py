@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from handrail.cli import doctor
+from handrail.cli.findings import State
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.headless.engine import EngineOptions
@@ -215,7 +216,7 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
 
     found = doctor.findings(doctor.Here(env, work, tmp_path / "home"))
     assert [each.text for each in found if each.text in expected] == expected
-    assert not [each for each in found if each.state is doctor.State.PROBLEM and each.text in expected]
+    assert not [each for each in found if each.state is State.PROBLEM and each.text in expected]
 
 
 async def test_the_model_of_an_agent_file_is_asked_by_its_short_name(tmp_path: Path, work: Path) -> None:

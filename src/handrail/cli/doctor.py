@@ -1,20 +1,19 @@
 """`handrail doctor`: what is installed, what protects you, and what is wrong; exit code 1 if there is a problem."""
 
 import argparse
-import json
 import os
 import platform
 import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 
 from handrail.builtin.support.ripgrep import packaged_rg
+from handrail.cli.findings import Finding, State, as_json, as_text
 from handrail.cli.ping import ping
-from handrail.cli.terminal import GREEN, RED, ReportScreen
+from handrail.cli.terminal import ReportScreen
 from handrail.config.places import places_for
 from handrail.config.remote_servers import remote_servers
 from handrail.errors import ProviderSetupError, SettingsError
@@ -30,7 +29,6 @@ from handrail.permissions.rules import HARMLESS
 from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
-from handrail.records import record
 from handrail.session.agents.definitions import find_agents
 from handrail.session.hooks import in_order, sources_of
 from handrail.session.language_servers import SessionLanguageServers
@@ -40,25 +38,6 @@ from handrail.session.settings.load import LoadedSettings, ignored_note
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder, undo_folder
 from handrail.session.web.configured_search import configured_search
-
-
-class State(Enum):
-    """The state of one finding."""
-
-    OK = "ok"
-    OFF = "off"
-    NOTE = "note"
-    PROBLEM = "problem"
-
-
-@record
-class Finding:
-    """One thing that was checked."""
-
-    area: str
-    name: str
-    state: State
-    text: str
 
 
 class Here:
@@ -391,23 +370,3 @@ CHECKS: tuple[Check, ...] = (
     state,
 )
 """All checks. A new check is one line here: it gets a `Here` and yields findings."""
-
-
-# Showing
-
-
-def as_json(found: list[Finding]) -> str:
-    """An object with `ok` and the findings."""
-    rows = [{"area": f.area, "name": f.name, "state": f.state.value, "text": f.text} for f in found]
-    return json.dumps({"ok": all(f.state is not State.PROBLEM for f in found), "findings": rows}, indent=2)
-
-
-def as_text(found: list[Finding], screen: ReportScreen) -> str:
-    """A heading for each area, then its findings in columns."""
-    lines: list[str] = []
-    for area in dict.fromkeys(each.area for each in found):
-        rows = [(f"{each.state.value:<7}", each.name, each.text) for each in found if each.area == area]
-        lines += [screen.heading(area), *map(screen.paint_word, screen.table(rows))]
-    problems = sum(each.state is State.PROBLEM for each in found)
-    end = f"{problems} problem{'s' * (problems != 1)}." if problems else "No problems."
-    return "\n".join([*lines, "", screen.paint(end, RED if problems else GREEN)])
