@@ -80,8 +80,8 @@ def settings(**rules: list[str]) -> str:
 def test_rules_for_files_and_for_its_own_name_hold_for_a_new_tool(
     source: Path, project: Path, rule: str, mode: str
 ) -> None:
-    given = ("--settings", settings(deny=[rule], allow=["Peek"]), "--permission-mode", mode)
-    given += ("--allow-dangerously-skip-permissions",)
+    rules = ("--settings", settings(deny=[rule], allow=["Peek"]))
+    given = (*rules, "--permission-mode", mode, "--allow-dangerously-skip-permissions")
 
     code, _, refused = handrail_with(source, project, "call", *given, "Peek", '{"path": "./.env"}')
     assert code == 3

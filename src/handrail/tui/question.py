@@ -22,8 +22,8 @@ class PermissionQuestion:
     """
     A call that needs a yes.
 
-    `always` says what "always" would change and where, `agent` what a yes for the sub-agent that asks, or for all agents,
-    would allow; empty = it is not offered.
+    `always` says what "always" would change and where, `agent` what a yes for the sub-agent that asks, or for all
+    agents, would allow; empty = it is not offered.
     """
 
     title: str

@@ -100,8 +100,7 @@ async def test_a_search_waits_for_a_server_that_the_first_request_did_not_wait_f
 
 async def test_a_call_of_a_slow_server_by_a_name_from_before_says_that_it_is_still_connecting(tmp_path: Path) -> None:
     slow = SlowServer()
-    calls = [[use("1", "mcp__slow__forecast")], [use("2", "mcp__slow__forecast")], [say("done")]]
-    model = ScriptedModel(calls)
+    model = ScriptedModel([[use("1", "mcp__slow__forecast")], [use("2", "mcp__slow__forecast")], [say("done")]])
     session = opened(tmp_path, model, slow, Deferral("on"))
 
     async def answer_later() -> None:
