@@ -16,10 +16,8 @@ from handrail.http.addresses import AddressClass
 from handrail.permissions.agent_limits import exceeded_limit
 from handrail.permissions.case import ELSEWHERE, Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.command_parts import why_not_read_only
 from handrail.permissions.file_access import INSIDE, READING, REMOVING, FileAccess, FileEffect, guards_files, is_note
 from handrail.permissions.matching import (
-    Coverage,
     allow_rules_by_name,
     allowed_by_name,
     coverage,
@@ -27,6 +25,7 @@ from handrail.permissions.matching import (
     matching_rules,
     possible_matches,
 )
+from handrail.permissions.open_commands import open_reason
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import EDIT, READ, Behaviour, Rule, RuleProblem
@@ -153,31 +152,7 @@ def allow_rules(case: Case) -> Opinion | None:
         rules = found.whole[:1] or found.used
         texts = ", ".join(rule.text for rule in rules)
         return Opinion(Strength.ALLOW, Verdict.ALLOW, "allow rule", f"covered by {texts}", rules[0].written)
-    return None if settled else still_open(case, found)
-
-
-CLEAN = "the repository names no programs to run, which the rest of the line may change"
-
-
-def still_open(case: Case, found: Coverage) -> Opinion:
-    """The question about a command line that rules do not cover."""
-    assert case.analysis is not None
-    if case.analysis.problems:
-        reason = f"the command is not understood: {case.analysis.problems[0].text}"
-    elif not case.parts:
-        reason = "the command is empty"
-    elif case.facts.unmet:
-        reason = f"its conditions do not hold: {'; '.join(case.facts.unmet)}"
-    elif case.background:
-        reason = "a part of it keeps running in the background, which no rule for a command covers"
-    else:
-        part = case.parts[found.open[0]]
-        if part.conditional and part.read_only:
-            reason = f"{part.shown!r} is not covered by a rule and only reads where {CLEAN}"
-        else:
-            why = why_not_read_only(case.parts, found.open[0])
-            reason = f"{part.shown!r} is not covered by a rule and not read-only: {why}"
-    return Opinion(Strength.PERSON, Verdict.ASK, "person", reason)
+    return None if settled else Opinion(Strength.PERSON, Verdict.ASK, "person", open_reason(case, found))
 
 
 def plan(case: Case) -> Opinion | None:
