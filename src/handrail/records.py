@@ -2,20 +2,21 @@
 Frozen records with slots, like `@dataclass(frozen=True, slots=True)`, at a seventh of its cost.
 
 A starting program makes about a hundred of these classes, and the library's decorator compiles six functions for each.
-This one compiles only `__init__`, for classes of which many instances are made, and shares the others. Records are
+This one compiles only `__init__`, once for all classes of one shape of which many instances are made. Records are
 dataclasses for `replace`, `fields`, pattern matching and serialisers.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
+from functools import cache
 from inspect import get_annotations
 from operator import attrgetter
-from types import SimpleNamespace
+from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
-FEW = 40
+FEW = 8
 """So many instances are made without a compiled `__init__`."""
 
 
@@ -59,58 +60,75 @@ def _field(name: str, kind: Any, given: Any) -> Field[Any]:
 
 
 def _first_init(fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
-    """An `__init__` that replaces itself by a compiled one: to compile it takes as long as to fill forty records."""
-    names = frozenset(fields)
-    needed = frozenset(name for name, each in fields.items() if _is_needed(each))
+    """An `__init__` that replaces itself by a compiled one: most records of a starting program are made a few times."""
+    steps: list[tuple[str, Callable[[Any, Any], None], Field[Any]]] = []
     made = 0
 
     def init(self: Any, *values: object, **named: object) -> None:
-        nonlocal made
+        nonlocal made, steps
         made += 1
-        given = dict(zip(fields, values, strict=False))
-        is_wrong = len(values) > len(given) or not named.keys() <= names - given.keys()
-        given |= named
-        if made > FEW or is_wrong or not needed <= given.keys():  # the compiled one says what is wrong
-            real = _init(fields, checked=checked)
+        steps = steps or [(name, _setter(type(self), name), each) for name, each in fields.items()]
+        given, unknown = len(values), len(named)
+        is_wrong = given > len(steps)
+        for at, (name, put, each) in enumerate(steps):
+            if at < given:
+                put(self, values[at])
+            elif name in named:
+                put(self, named[name])
+                unknown -= 1
+            elif each.default_factory is not MISSING:
+                put(self, each.default_factory())
+            else:
+                put(self, each.default)
+                is_wrong = is_wrong or each.default is MISSING
+        if made > FEW or is_wrong or unknown:  # the compiled one says what is wrong
+            real = _init(type(self), fields, checked=checked)
             for kind in type(self).__mro__:  # another thread may have replaced it already
                 if kind.__dict__.get("__init__") is init:
                     type.__setattr__(kind, "__init__", real)
             real(self, *values, **named)
-            return
-        for name, each in fields.items():
-            object.__setattr__(self, name, given[name] if name in given else _default(each))
-        if checked:
+        elif checked:
             self.__post_init__()
 
     return init
 
 
-def _is_needed(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
+def _setter(kind: type, name: str) -> Callable[[Any, Any], None]:
+    """What sets a field, frozen or not."""
+    slot = getattr(kind, name, None)
+    if isinstance(slot, MemberDescriptorType):
+        return slot.__set__
+    return lambda self, value: object.__setattr__(self, name, value)
 
 
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
+def _init(kind: type, fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
+    """The code that fills records of this shape, with the names and slots of this class."""
+    scope: dict[str, Any] = {"missing": MISSING}
+    defaults: list[Any] = []
+    for at, (name, each) in enumerate(fields.items()):
+        scope |= {f"put{at}": _setter(kind, name), f"make{at}": each.default_factory}
+        if each.default is not MISSING or each.default_factory is not MISSING:
+            defaults.append(each.default)
+    code = _code(tuple([each.default_factory is not MISSING for each in fields.values()]), checked=checked)
+    return FunctionType(code.replace(co_varnames=("self", *fields)), scope, "__init__", tuple(defaults))
 
 
-def _init(fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
-    scope: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
-    parameters, lines = [], []
-    for name, each in fields.items():
-        value, scope[f"_{name}"] = name, each.default
-        if each.default_factory is not MISSING:
-            scope[f"_{name}"] = each.default_factory
-            value = f"_{name}() if {name} is _missing else {name}"
-            parameters.append(f"{name}=_missing")
-        else:
-            parameters.append(name if each.default is MISSING else f"{name}=_{name}")
-        lines.append(f"  _set(self, {name!r}, {value})")
+@cache
+def _code(shape: tuple[bool, ...], *, checked: bool) -> CodeType:
+    """Fills a record with so many fields. True = there is a function that makes the default of the field."""
+    lines = [
+        f"  put{at}(self, make{at}() if value{at} is missing else value{at})"
+        if has_factory
+        else f"  put{at}(self, value{at})"
+        for at, has_factory in enumerate(shape)
+    ]
     if checked:
         lines.append("  self.__post_init__()")
-    source = f"def __init__(self, {', '.join(parameters)}):\n" + "\n".join(lines or ["  pass"])
-    exec(source, scope)  # noqa: S102  # made of the names of fields alone, as the standard library does it
-    init: Callable[..., None] = scope["__init__"]
-    return init
+    parameters = ", ".join(["self", *[f"value{at}" for at in range(len(shape))]])
+    scope: dict[str, Any] = {}
+    exec(f"def __init__({parameters}):\n" + "\n".join(lines or ["  pass"]), scope)  # noqa: S102  # of numbers alone
+    code: CodeType = scope["__init__"].__code__
+    return code
 
 
 def _equal(self: Any, other: Any) -> Any:
