@@ -57,29 +57,36 @@ class WholeResponse:
 class HttpResponse:
     """One answer on one connection, which goes back to the pool when the answer is complete."""
 
-    __slots__ = ("_connection", "_done", "headers", "status")
+    __slots__ = ("_connection", "_done", "_failure", "headers", "status")
 
     def __init__(self, connection: "HttpConnection", response: h11.Response | h11.InformationalResponse) -> None:
         self._connection = connection
         self._done = False
+        self._failure: Exception | None = None
         self.status = response.status_code
         self.headers = {name.decode("ascii"): value.decode("latin-1") for name, value in response.headers}
 
     async def read(self) -> bytes:
-        """The next bytes; empty at the end."""
+        """The next bytes, as many as have arrived; empty at the end."""
+        pieces: list[bytes] = []
         while not self._done:
             try:
-                event = await self._connection.next_event()
+                event = self._connection.arrived_event() if pieces else await self._connection.next_event()
             except NETWORK_ERRORS as error:
+                if pieces:  # what came before it is good; reading on fails again
+                    self._failure = error
+                    break
                 self.abort()
-                raise TransportError("cut", f"the connection broke off: {_reason(error)}") from error
+                raise TransportError("cut", f"the connection broke off: {_reason(self._failure or error)}") from error
+            if event is h11.NEED_DATA:
+                break
             if isinstance(event, h11.Data):
                 if event.data:
-                    return bytes(event.data)
+                    pieces.append(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 self._done = True
                 self._connection.release()
-        return b""
+        return b"".join(pieces)
 
     def abort(self) -> None:
         """Drop the connection at once."""
@@ -149,6 +156,10 @@ class HttpConnection:
                 return event  # type: ignore[no-any-return]
             if not isinstance(event, h11.InformationalResponse):
                 raise h11.RemoteProtocolError("the server closed the connection without an answer")
+
+    def arrived_event(self) -> Any:
+        """The next event, as far as it has been received; NEED_DATA if it has not."""
+        return self._state.next_event()
 
     async def next_event(self) -> Any:
         """The next event from the server."""

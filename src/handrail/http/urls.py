@@ -4,6 +4,7 @@ import base64
 import ipaddress
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
 from handrail.errors import UrlError
@@ -64,6 +65,7 @@ class HttpTarget:
         return f"{self.scheme}://{self.authority.decode()}"
 
 
+@lru_cache(maxsize=64)
 def parse_target(url: str) -> HttpTarget:
     """The parts of an http or https URL. Raises UrlError if it is not such a URL."""
     try:
