@@ -12,16 +12,22 @@ class Channel(Generic[Item]):
 
     def __init__(self) -> None:
         self._items: deque[Item] = deque()
-        self._news = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None
         self._closed = False
 
     def put(self, item: Item) -> None:
         self._items.append(item)
-        self._news.set()
+        if self._reader is not None:
+            self._wake()
 
     def close(self) -> None:
         self._closed = True
-        self._news.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None and not reader.done():
+            reader.set_result(None)
 
     def __aiter__(self) -> Self:
         return self
@@ -30,6 +36,6 @@ class Channel(Generic[Item]):
         while not self._items:
             if self._closed:
                 raise StopAsyncIteration
-            self._news.clear()
-            await self._news.wait()
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
         return self._items.popleft()

@@ -15,6 +15,7 @@ WARN_AFTER, STOP_AFTER = 3, 6
 SAME_RESULT_WARNINGS, STOP_AFTER_SAME_RESULT = (3, 6, 9), 12
 """A call that succeeds may be waiting for something, so it is warned of less often and stopped later."""
 
+ENDED = (Status.OK, Status.ERROR, Status.DENIED)
 SPELLING = json.JSONEncoder(sort_keys=True, default=repr)
 
 RepeatedCall: TypeAlias = tuple[str, str, str, bool]
@@ -29,7 +30,7 @@ class RepeatGuard:
 
     def after(self, outcomes: Iterable[Outcome]) -> "RepeatGuard":
         """The guard after one more answer with these calls."""
-        new = {_signature(each) for each in outcomes if each.status in {Status.OK, Status.ERROR, Status.DENIED}}
+        new = {_signature(each) for each in outcomes if each.status in ENDED}
         if not new and not self.calls:
             return self
         return RepeatGuard({call: self.calls.get(call, 0) + 1 for call in new})

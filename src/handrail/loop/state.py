@@ -8,7 +8,6 @@ named: a message that was queued meanwhile, a pause that the vendor asks to be c
 cut off by the output limit, or does not fit the schema that was asked for, and a hook that says it is not done yet.
 """
 
-from dataclasses import replace
 from enum import Enum
 
 from handrail.records import record
@@ -23,6 +22,9 @@ class Move(Enum):
     ABORTED = "aborted"
     LIMIT = "limit"
     ERROR = "error"
+
+
+GOING_ON = (Move.START, Move.NEXT_TURN)
 
 
 class Why(Enum):
@@ -105,7 +107,7 @@ class RunState:
     @property
     def is_over(self) -> bool:
         """Whether the run has ended."""
-        return self.why in ENDS
+        return self.move not in GOING_ON
 
     def to(self, why: Why, *, unfit: int = 0) -> "RunState":
         """The next state, for this reason."""
@@ -135,7 +137,7 @@ class TurnResult:
 def next_state(state: RunState, turn: TurnResult, structured_retries: int) -> RunState:
     """The state after a turn. A limit only prevents another turn; a final answer still counts as one."""
     if turn.has_answer:
-        state = replace(state, turn=state.turn + 1)
+        state = RunState(state.move, state.why, state.turn + 1, state.repeats, state.unfit)
     if turn.stopped_by:
         return state.to(turn.stopped_by)
     if turn.has_failed:

@@ -1,5 +1,7 @@
 """How many tokens a model's window holds, as data."""
 
+from functools import lru_cache
+
 # unknown models get a small window: an early summary costs little, a request that is too long costs the turn
 DEFAULT_WINDOW = 32_000
 
@@ -20,6 +22,7 @@ WINDOWS = {
 BY_START = {start: size for size, starts in WINDOWS.items() for start in starts.split()}
 
 
+@lru_cache(maxsize=64)
 def window_of(model: str) -> int:
     """The window of a model, by its own name without the provider's prefix."""
     name = model.lower().rpartition("/")[2].removeprefix("anthropic.").removeprefix("meta-")

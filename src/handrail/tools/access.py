@@ -122,7 +122,7 @@ def _texts(paths: Paths) -> tuple[str, ...]:
         return ()
     if isinstance(paths, str):
         return (paths,)
-    if isinstance(paths, os.PathLike):
+    if not isinstance(paths, list | tuple) and isinstance(paths, os.PathLike):
         return (os.fspath(paths),)
     return tuple([os.fspath(path) for path in paths])
 

@@ -339,7 +339,10 @@ _OF_SESSIONS: dict[Path, BackgroundTasks] = {}
 
 def tasks_of(services: ToolServices) -> BackgroundTasks:
     """The tasks of a session, shared by its tools and the session itself."""
-    return _OF_SESSIONS.setdefault(services.state, BackgroundTasks(services.state, services.output_quota))
+    tasks = _OF_SESSIONS.get(services.state)
+    if tasks is None:  # to make it, folders are looked at
+        tasks = _OF_SESSIONS[services.state] = BackgroundTasks(services.state, services.output_quota)
+    return tasks
 
 
 async def close_tasks(services: ToolServices) -> None:

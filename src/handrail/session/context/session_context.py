@@ -1,5 +1,6 @@
 """What the model is told of its surroundings: facts about the folder, memory files, and the types of sub-agents."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,6 +51,7 @@ class SessionContext:
         self._places = found if "user" in sources else replace(found, user=())
         self._switches = Switches(excludes=tuple(excludes), project="project" in sources, local="local" in sources)
         self._memory = Memory()
+        self._looked: tuple[Memory, set[str]] = self._memory, set()
         self._env, self._has_user = env, "user" in sources
         self._new: tuple[MemoryFile, ...] = ()
         self._types = ""
@@ -83,7 +85,7 @@ class SessionContext:
         shown = len(self._memory.files)
         for outcome in outcomes:
             for path in () if outcome.result.is_error else outcome.access.files:
-                self._memory = read_memory_near(self._cwd / path, self._places, self._memory, self._switches)
+                self._read_near(os.path.join(self._cwd, path))  # noqa: PTH118  # after every call
         found, self._new = (*self._new, *self._memory.files[shown:]), ()
         self._announce(found, "nested_traversal", run)
         if near := memory_attachment(found):
@@ -92,6 +94,15 @@ class SessionContext:
             yield git_attachment(git)
         if not outcomes and run.history:
             yield from self._changed_types(run)
+
+    def _read_near(self, file: str) -> None:
+        """Add the memory near a file; the files of one folder bring nothing new, unless rules wait for some."""
+        folder = os.path.dirname(file)  # noqa: PTH120  # after every call
+        memory, looked_at = self._looked
+        if memory is self._memory and folder in looked_at and not memory.waiting:
+            return
+        self._memory = read_memory_near(Path(file), self._places, self._memory, self._switches)
+        self._looked = self._memory, {folder, *looked_at} if memory is self._memory else {folder}
 
     def _changed_types(self, run: RunContext) -> Iterable[Attachment]:
         before, now = self._types or _last_types(run.history), _type_list(run)

@@ -5,6 +5,7 @@ Files are looked at when a prompt begins. What changed since is told behind what
 prefix moves.
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +60,7 @@ class SessionSkills:
         self.on_prompt: Callable[[], None] = _nothing
         """Called when a prompt begins: others look at their files again too."""
         self._nested: dict[Path, list[ConfigFolder]] = {}
+        self._noted: set[str] = set()
         """Folders below the working one in which a file was used, with the folders for skills in each."""
         self.make_loader: Callable[[], SkillLoader]
         """Makes what loads skills, once the session is open."""
@@ -127,8 +129,13 @@ class SessionSkills:
             more[full] = skill_files.SkillHead(head.place._replace(name=full), head.wishes, head.problems)
         return skill_files.SkillsByName({**known.heads, **more})
 
-    def note_used(self, path: Path) -> None:
+    def note_used(self, file: str) -> None:
         """A file was used: skills in the folders around it, up to the working one, are found from now on."""
+        folder_name = os.path.dirname(file)  # noqa: PTH120  # after every call
+        if folder_name in self._noted:
+            return
+        self._noted.add(folder_name)
+        path = Path(file)
         if "project" not in self._settings.flags.instruction_sources or not path.is_relative_to(self._cwd):
             return
         for folder in path.parents:
@@ -188,7 +195,7 @@ class SkillNotes:
             self._listed = last_list(run.history)
         for outcome in outcomes:
             for file in () if outcome.result.is_error else outcome.access.files:
-                self._skills.note_used(run.cwd / file)
+                self._skills.note_used(os.path.join(run.cwd, file))  # noqa: PTH118  # after every call
         if not self._skills.skills or not self._has_tool():
             return
         heads = self._skills.skills.heads.values()
