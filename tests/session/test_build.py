@@ -178,9 +178,11 @@ async def test_what_was_recorded_is_answered_again_without_a_server(
 
 
 READY = """
+import importlib
 import sys
 from pathlib import Path
 from handrail.providers.choose import ModelOptions
+from handrail.session import warm_up
 from handrail.session.build import open_session
 from handrail.session.spec import SessionSpec
 
@@ -188,6 +190,8 @@ SAMPLES = {str: "a", float: 1}
 model = ModelOptions("anthropic", "m", "http://127.0.0.1:9", "k")
 session = open_session(SessionSpec(Path.cwd(), model), {"PATH": "/nonexistent"})
 assert "pydantic" not in sys.modules
+importlib.import_module(warm_up.SHELL)
+print([name for name in warm_up.STEPS_TO_SHELL if name not in sys.modules])
 session.warm_up.load()
 before = set(sys.modules)
 for tool in session.conversation.tools:
@@ -202,7 +206,7 @@ print("handrail.dispatch.approval" in sys.modules)
 def test_a_session_that_warmed_up_imports_nothing_at_the_first_call_and_never_pydantic(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", READY], cwd=tmp_path, capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == ["[]", "[]", "True"]
+    assert done.stdout.splitlines() == ["[]", "[]", "[]", "True"]
 
 
 FIRST_READ = """

@@ -322,6 +322,8 @@ def _unknown_command(word: str) -> str:
     return f"there is no command {word!r}.{hint} {ways}"
 
 
+SWITCH_SECONDS = 0.001
+"""How long the thread that loads tools may hold up the one that talks to the model; 5 ms is usual."""
 NEW_OBJECTS = 10_000
 """After so many, garbage is looked for: with 700, as usual, 500 conversations take half as much CPU time again."""
 
@@ -339,6 +341,7 @@ def _import_command(module: str) -> Any:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name, and return the exit code."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character still gets the rest
