@@ -7,7 +7,7 @@ wrappers and inner shells, and match what a line that could not be parsed may ru
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.lazy import lazy, lazy_pattern
@@ -130,12 +130,6 @@ def reasons(segment: Segment) -> list[str]:
     known = purposes.purpose([word.literal for word in segment.argv])
     others = [text for effect, text in zip(changing, texts, strict=True) if not says_little(effect)]
     return [known, *others] if known else texts
-
-
-def why_not_read_only(parts: Sequence[CommandPart], at: int) -> str:
-    """Why a part is not read-only: what it does itself, else what the commands do that it starts."""
-    children = [each.why for each in parts[at + 1 : parts[at].until] if each.why]
-    return parts[at].why or "; ".join(children) or "see its files"
 
 
 def says_little(effect: Effect) -> bool:

@@ -1,8 +1,13 @@
 """Why a command line that rules do not cover needs a question."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from handrail.permissions.case import Case
-from handrail.permissions.command_parts import why_not_read_only
 from handrail.permissions.matching import Coverage
+
+if TYPE_CHECKING:  # every first call loads this module, and no Read what reads command lines
+    from handrail.permissions.command_parts import CommandPart
 
 CLEAN = "the repository names no programs to run, which the rest of the line may change"
 
@@ -22,3 +27,9 @@ def open_reason(case: Case, found: Coverage) -> str:
     if part.conditional and part.read_only:
         return f"{part.shown!r} is not covered by a rule and only reads where {CLEAN}"
     return f"{part.shown!r} is not covered by a rule and not read-only: {why_not_read_only(case.parts, found.open[0])}"
+
+
+def why_not_read_only(parts: "Sequence[CommandPart]", at: int) -> str:
+    """Why a part is not read-only: what it does itself, else what the commands do that it starts."""
+    children = [each.why for each in parts[at + 1 : parts[at].until] if each.why]
+    return parts[at].why or "; ".join(children) or "see its files"
