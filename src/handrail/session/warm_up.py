@@ -10,7 +10,7 @@ with them. A call that comes before loading is done imports what it needs itself
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
@@ -26,6 +26,7 @@ FOR_EVERY_CALL = ("handrail.session.gate", "handrail.session.services")
 FIRST_CALLED = ("read.tool", "bash.tool", "grep.tool", "glob", "edit", "write")
 """Modules of the tools that models call first, in this order; the first takes a tenth of the time of the second."""
 SHELL = "handrail.builtin.bash.tool"
+ANALYSIS = "handrail.shell.analysis"
 STEPS_TO_SHELL = (
     "handrail.shell.model",
     "handrail.shell.scope",
@@ -34,13 +35,15 @@ STEPS_TO_SHELL = (
     "handrail.shell.possible_commands",
     "handrail.shell.second",
     "handrail.shell.segments",
-    "handrail.shell.analysis",
+    ANALYSIS,
     "handrail.builtin.bash.preconditions",
     "handrail.builtin.support.background_tasks",
 )
 """What the shell loads, in steps of a few milliseconds: a call that needs no shell does not wait for all of them."""
 COMMANDS = "handrail.permissions.shell_case"
 """What decisions on commands need beside what the shell itself does."""
+REHEARSED = ("cd a && ls -la", "git status --short", "grep -rn a b | head -n 5", "mkdir -p a; touch a")
+"""Command lines that are analysed ahead, because that compiles the patterns and loads the tables of the usual ones."""
 
 
 class WarmUp:
@@ -77,13 +80,20 @@ class WarmUp:
         for module in FOR_EVERY_CALL:
             fetch(module)
         self._prepare_policy()
+        for step in self._steps(modules):
+            self._may_load.wait()
+            if not wait():
+                return
+            step()
+        self._services()
+
+    @staticmethod
+    def _steps(modules: list[str]) -> Iterator[Callable[[], object]]:
         for tool in modules:
             for module in (*STEPS_TO_SHELL, tool, COMMANDS) if tool == SHELL else (tool,):
-                self._may_load.wait()
-                if not wait():
-                    return
-                fetch(module)
-        self._services()
+                yield partial(fetch, module)
+            if tool == SHELL:
+                yield from (partial(fetch(ANALYSIS).analyse, line) for line in REHEARSED)
 
     def _tool_modules(self) -> list[str]:
         """The modules of the tools, those that are called first at the beginning."""

@@ -7,6 +7,7 @@ the same places. Neither parser is trusted alone: each has misreadings the other
 
 from functools import cache
 from importlib.machinery import ExtensionFileLoader, PathFinder
+from threading import local
 from typing import TYPE_CHECKING, Any
 
 import tree_sitter
@@ -34,9 +35,20 @@ NAMED = frozenset(
 COMMANDS = frozenset(("command_name", "declaration_command", "unset_command", "test_command"))
 
 
-@cache
+OWN = local()
+"""What belongs to one thread: a parser at work must not be given another text."""
+
+
 def parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(grammar()))
+    found: tree_sitter.Parser | None = getattr(OWN, "parser", None)
+    if found is None:
+        found = OWN.parser = tree_sitter.Parser(language())
+    return found
+
+
+@cache
+def language() -> tree_sitter.Language:
+    return tree_sitter.Language(grammar())
 
 
 def grammar() -> Any:
