@@ -1,8 +1,12 @@
 """A command that goes through a folder may read every file in it: none that would be asked for is read unasked."""
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handrail.files import paths
 from handrail.permissions import case
@@ -219,3 +223,57 @@ def test_unless_the_line_says_so(command: str, tmp_path: Path) -> None:
     made.rules = {"deny": ["Read(.env)"], "allow": ["Bash"]}
 
     assert made.bash(command) in ("ask", "deny")
+
+
+NAMED = [
+    "find . -name '*.txt' -exec cat {} +", "find . -name '*.txt' | xargs grep key",
+    "find src -iname '*.TXT' -exec cat {} +",
+    "find . -type f -name '*.txt' -print0 | xargs -0 head", "find . -maxdepth 3 -name c.txt -exec grep -n key {} \\;",
+]  # fmt: skip
+NOT_BY_NAME = [
+    "find . -name '*' -exec cat {} +", "find . -not -name '*.txt' -exec cat {} +", "find . -name '*env' -exec cat {} +",
+    "find . -name '*.txt' -o -type f -exec cat {} +", "find . -exec cat {} + -name '*.txt'",
+    "find . -name '.e*' | xargs cat",
+    "find . -name '*.tx[t]' -exec cat {} +", "find . ! -name '*.txt' | xargs cat", "find . -iname .ENV -exec cat {} +",
+]  # fmt: skip
+
+
+@pytest.mark.proves("X24")
+def test_a_find_by_name_reads_only_what_has_the_name(tmp_path: Path) -> None:
+    made = world(tmp_path, ".env", "src/.env")
+
+    assert {line: made.bash(line) for line in NAMED} == dict.fromkeys(NAMED, "allow")
+    assert {line: made.bash(line) for line in NOT_BY_NAME} == dict.fromkeys(NOT_BY_NAME, "ask")
+    made.file("src/d.txt/.env")
+    assert made.bash("find . -name '*.txt' -exec grep -r key {} +") == "ask"
+
+
+STEPS = st.sampled_from((".env", "a.py", "b.py", "env", "py", "x.PY", ".py", "c.txt", "id_rsa"))
+TREES = st.sets(st.lists(STEPS, min_size=1, max_size=3).map("/".join), min_size=1, max_size=6)
+TESTS = st.sampled_from((
+    "-name '*.py'", "-name .env", "-name '*env'", "-iname '*.py'", "-name a.py", "-type f", "-not -name '*.py'", "-o",
+    "! -name .env", "-maxdepth 2", "-name '*'", "-name '.*'", "-name '*y'", "-name 'a*'", "-a", "-print0", "-name py",
+))  # fmt: skip
+ENDS = st.sampled_from(
+    ("-exec grep -r . {} +", "-exec cat {} +", "| xargs cat", "| xargs grep -r .", "-exec cat {} \\;")
+)
+
+
+@pytest.mark.proves("X24")
+@given(TREES, st.sampled_from((".", "a.py", "./env", "a.py b.py")), st.lists(TESTS, max_size=3), ENDS)
+def test_no_secret_that_a_real_find_hands_on_is_read_unasked(
+    tmp_path_factory: pytest.TempPathFactory, tree: set[str], start: str, tests: list[str], end: str
+) -> None:
+    made = World(tmp_path_factory.mktemp("found"))
+    project = Path(made.at("/home/dev/proj"))
+    for name in sorted(tree):
+        try:
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text("SECRET" if {".env", "id_rsa"} & set(name.split("/")) else "plain")
+        except OSError:
+            continue  # it is a folder, or lies in a file
+    line = " ".join(("find", start, *tests, end))
+    ran = subprocess.run(["bash", "-c", line], cwd=project, capture_output=True, check=False, timeout=60)
+
+    if b"SECRET" in ran.stdout:
+        assert made.bash(line) == "ask", (line, shlex.join(sorted(tree)))

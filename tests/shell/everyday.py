@@ -1,7 +1,7 @@
 """
 The everyday list: lines that developers and coding agents type, and what a session in an ordinary project would decide.
 
-    python -m tests.shell.everyday
+    python -m tests.shell.everyday [LIST]
 
 prints the share of lines that run unasked, and why the others are asked about.
 """
@@ -24,6 +24,7 @@ from handrail.tools.request import CallRequest
 from handrail.tools.stub import load_tool
 
 LIST = Path(__file__).parent / "corpus" / "everyday.txt"
+SECOND_LIST = LIST.with_name("everyday_more.txt")
 READING = "reading"
 FILES = {
     "README.md": "# A project\n",
@@ -75,10 +76,10 @@ class Judged(NamedTuple):
         return self.decision.verdict is Verdict.ALLOW
 
 
-def everyday_lines() -> list[EverydayLine]:
+def everyday_lines(file: Path = LIST) -> list[EverydayLine]:
     found: list[EverydayLine] = []
     kind = family = ""
-    for row in LIST.read_text(encoding="utf-8").splitlines():
+    for row in file.read_text(encoding="utf-8").splitlines():
         if row.startswith("== "):
             kind, _, family = row.removeprefix("== ").partition(": ")
         elif row and not row.startswith("# "):
@@ -130,10 +131,10 @@ def share(judged: list[Judged]) -> float:
     return sum(each.unasked for each in judged) / len(judged)
 
 
-def main() -> None:
+def main(file: str = str(LIST)) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project, env = make_project(Path(os.path.realpath(folder)))
-        judged = asyncio.run(judge(project, env, everyday_lines()))
+        judged = asyncio.run(judge(project, env, everyday_lines(Path(file))))
     reading = [each for each in judged if each.line.kind == READING]
     wrong = [each for each in judged if each.unasked is not (each.line.kind == READING)]
     for each in wrong:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shell.everyday import READING, EverydayLine, everyday_lines, judge, make_project, share
+from tests.shell.everyday import LIST, READING, SECOND_LIST, EverydayLine, everyday_lines, judge, make_project, share
 
 pytestmark = [pytest.mark.anyio, pytest.mark.needs("git")]
 
@@ -53,6 +53,13 @@ tee /dev/null out.txt
 tee /dev/null/../x
 python3 -m json.tool package.json out.json
 python3 -m json.tool .env
+python3 -c 'print(open(".env").read())'
+python3 -c 'print(open("/etc/passwd").read())'
+python3 -c 'print(1)'; touch x
+PYTHONPATH=src python3 -c 'import json; print(1)'
+find . -name '*env' -exec cat {} +
+find . -name '*.py' -o -type f -exec cat {} +
+npm pkg set a=b
 python3 -m http.server
 python3 -m pip install x
 python3 -m pip download x
@@ -134,8 +141,11 @@ def project(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     return make_project(Path(os.path.realpath(tmp_path)))
 
 
-async def test_reading_lines_run_unasked_and_all_others_are_asked_about(project: tuple[Path, dict[str, str]]) -> None:
-    judged = await judge(*project, everyday_lines())
+@pytest.mark.parametrize("file", [LIST, SECOND_LIST], ids=lambda file: str(file.stem))
+async def test_reading_lines_run_unasked_and_all_others_are_asked_about(
+    project: tuple[Path, dict[str, str]], file: Path
+) -> None:
+    judged = await judge(*project, everyday_lines(file))
 
     assert share([each for each in judged if each.line.kind == READING]) >= READING_FLOOR
     assert [each.line.command for each in judged if each.line.kind != READING and each.unasked] == []
@@ -158,6 +168,7 @@ async def test_what_is_nearly_an_everyday_line_is_asked_about(project: tuple[Pat
     [
         ("python3 -m json.tool a.txt", "argparse.py"),
         ("python3 -m json.tool a.txt", "json/__init__.py"),
+        ("python3 -c 'import json; print(1)'", "json.py"),
         ("cd src && python3 -m json.tool x.json", "src/_json.cpython-38-x86_64-linux-gnu.so"),
     ],
 )

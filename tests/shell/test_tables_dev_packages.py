@@ -31,6 +31,7 @@ pip cache dir
 uv --version
 npm --version
 npm -v
+npm pkg get scripts
 gem list
 gem list --local rails
 gem --version
@@ -113,7 +114,6 @@ uv add x
 uv version --bump minor
 uv tree
 npm
-npm pkg get scripts
 npm explain react
 npm install
 npm i x

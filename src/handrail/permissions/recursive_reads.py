@@ -5,7 +5,7 @@ Only files that matter are listed: those that need a permission question, and li
 """
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from handrail.files.credentials import holds_credentials
 from handrail.files.paths import FileKind, Place
@@ -14,7 +14,7 @@ from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.implied_paths import has_objection
 from handrail.permissions.left_out import can_leave_out, leave_out, leave_out_all
 from handrail.permissions.policy import Policy
-from handrail.shell.listing import gone_through
+from handrail.shell.listing import gone_through, has_name
 from handrail.shell.model import Below, Segment, Word
 
 MAX_FOLDERS = 50
@@ -63,6 +63,7 @@ def reads_below(
 ) -> Iterator[FileAccess]:
     kept_back = hidden_file_check(policy)
     left, seen = [top], {top.real}
+    name = "" if is_found_itself(top, below.name) else below.name
     while left:
         folder = left.pop()
         if folder.kind is not FileKind.FOLDER:
@@ -77,15 +78,26 @@ def reads_below(
                 None, FileEffect.BELOW, folder.spelling, part, doubt=f"{folder.spelling!r} holds too much to look at"
             )
             return
-        for path in (posixpath.join(folder.real, name) for name in found.paths):
+        narrow = name if folder is top else ""
+        for path in paths_in(folder, found.paths, narrow):
             if kept_back(path):
                 place = Place(path, path, path, credentials=holds_credentials(path))
                 yield assess_place(policy, place, FileEffect.BELOW, path, part)
-        for name in found.links if below.links else ():
-            place = lookup.locate(posixpath.join(folder.real, name), "/")
+        for link in paths_in(folder, found.links, narrow) if below.links else ():
+            place = lookup.locate(link, "/")
             file = assess_place(policy, place, FileEffect.BELOW, place.absolute, part)
             if (file.doubt and place.kind is not FileKind.LINK) or has_objection(file, policy):
                 yield file
             elif place.kind is FileKind.FOLDER and not any(f"{place.real}/".startswith(f"{known}/") for known in seen):
                 seen.add(place.real)
                 left.append(place)
+
+
+def paths_in(folder: Place, names: Iterable[str], pattern: str) -> Iterator[str]:
+    """The paths of names in a folder: those that have, or lie in a folder that has, a name of the pattern, if any."""
+    return (posixpath.join(folder.real, name) for name in names if not pattern or has_name(name, pattern))
+
+
+def is_found_itself(top: Place, pattern: str) -> bool:
+    """Whether a folder where a search begins may have a name of the pattern: then all that is in it is found."""
+    return any(has_name(path, pattern) for path in (top.real, top.absolute, top.spelling))

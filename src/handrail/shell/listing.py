@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from handrail.lazy import lazy_pattern
 from handrail.shell.model import (
     PLAIN_NAMES,
     WHOLE_NAME,
@@ -34,6 +35,7 @@ FED = "<input>"  # a word that is one word of what was read, and nothing else
 MIXED = "<mixed>"  # one that is made with it
 NOT_ALL_OF_THESE = frozenset("-o -or , ! -not ( ) -L -H -follow".split())
 NAME_TESTS = frozenset("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname".split())
+PLAIN_PATTERN = lazy_pattern(r"\*?[\w.-]*\w[\w.-]*\Z", re.ASCII)  # a name, or an ending
 ACTIONS = frozenset("-exec -execdir -ok -okdir -print -print0 -printf -ls -fprint -fprint0 -fls -fprintf".split())
 
 
@@ -49,7 +51,8 @@ def gone_through(segment: Segment, *, checked: bool = False) -> Iterator[tuple[S
             continue
         kinds = {piece.kind for piece in word.pieces}
         if kinds & {PieceKind.FOUND, PieceKind.FILE}:
-            yield segment, start_of(word), Below(links=PieceKind.FOUND in kinds)
+            name = next((piece.name for piece in word.pieces if piece.name), "")
+            yield segment, start_of(word), Below(links=PieceKind.FOUND in kinds, name=name)
         elif from_listing(segment, effect, word):
             yield from listed_folders(origin(segment))
         elif effect.below is not None:
@@ -72,7 +75,8 @@ def fill(word: Word, mark: str, name: str) -> Word:
 
 
 def listed_folders(source: Segment) -> Iterator[tuple[Segment, Word, Below]]:
-    below = Below(links=source.entry != "find" or not only_files(source.argv[1:]))
+    finds = source.entry == "find"
+    below = Below(links=not finds or not only_files(source.argv[1:]), name=found_name(source.argv[1:]) if finds else "")
     for word in source.reads:
         yield source, word, below
     if source.entry != "find":  # it may print more than paths, and that is looked for here
@@ -163,6 +167,23 @@ def only_files(words: tuple[Word, ...]) -> bool:
         return False
     first = next((at for at, text in enumerate(texts) if text in ACTIONS), len(texts))
     return any(pair == ("-type", "f") for pair in pairwise(texts[:first]))
+
+
+def found_name(words: tuple[Word, ...]) -> str:
+    """A plain pattern that the names of all that a find with these words comes to its first action with have."""
+    texts = [word.literal or "" for word in words]
+    if "" in texts or NOT_ALL_OF_THESE.intersection(texts):
+        return ""
+    first = next((at for at, text in enumerate(texts) if text in ACTIONS), len(texts))
+    tests = pairwise(texts[:first])
+    return next((name for test, name in tests if test in ("-name", "-iname") and PLAIN_PATTERN.match(name)), "")
+
+
+def has_name(path: str, pattern: str) -> bool:
+    """Whether a file, or a folder that it is in, may have a name of a plain pattern."""
+    end = pattern.removeprefix("*").casefold()
+    names = path.casefold().split("/")
+    return any(name.endswith(end) if pattern.startswith("*") else name == end for name in names)
 
 
 class Narrowing:

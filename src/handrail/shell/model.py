@@ -53,6 +53,7 @@ class Piece(NamedTuple):
     values: tuple[str, ...] | None = None
     script: object | None = None  # syntax.Script of a substitution, or the Segment whose names it stands for
     narrowed: bool = False  # FOUND, FILE: only names that pass a test, not all that is there
+    name: str = ""  # FOUND, FILE: the pattern that the name of each has, if it is known
 
     @property
     def pattern(self) -> str:
@@ -192,6 +193,7 @@ class Below(NamedTuple):
 
     links: bool = False  # links in it are followed
     hidden: bool = True  # names that begin with a dot are not left out
+    name: str = ""  # only what has a name of this pattern, and what is in folders of such a name
 
 
 class Effect(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from handrail.errors import UnclearError
 from handrail.lazy import lazy_pattern
 from handrail.shell import grammars, tables
-from handrail.shell.listing import FED, MIXED, PLACE, SEARCHES, fd_finds_all, fill, finds_all, only_files
+from handrail.shell.listing import FED, MIXED, PLACE, SEARCHES, fd_finds_all, fill, finds_all, found_name, only_files
 from handrail.shell.model import (
     PLAIN_NAMES,
     WHOLE_NAME,
@@ -126,12 +126,9 @@ class EntryReader(OptionReader):
             return ()
         starts = [effect.word.literal for effect in self.effects if effect.why == SEARCHES and effect.word]
         kind = PieceKind.FILE if only_files(tuple(self.operands)) else PieceKind.FOUND
-        narrowed = not finds_all(tuple(self.operands))
-        return tuple(
-            Word((Piece(PieceKind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True, narrowed=narrowed)))
-            for start in starts
-            if start
-        )
+        operands = tuple(self.operands)
+        rest = Piece(kind, "/<name>", quoted=True, narrowed=not finds_all(operands), name=found_name(operands))
+        return tuple(Word((Piece(PieceKind.LITERAL, start, quoted=True), rest)) for start in starts if start)
 
     def passes(self) -> bool:
         allowed = set(self.entry.passes_with.split())

@@ -4,7 +4,7 @@ import re
 
 from handrail.errors import UnclearError
 from handrail.shell.grammars.scan import OptionSpec, scan
-from handrail.shell.listing import PLACE, SEARCHES, Narrowing, fill, only_files
+from handrail.shell.listing import PLACE, SEARCHES, Narrowing, fill, found_name, only_files
 from handrail.shell.model import FREE_TARGETS, Does, Effect, Piece, PieceKind, Word, literal_word
 
 # Expressions of find (GNU findutils 4.9, find(1); FreeBSD and macOS find(1)): options, starting points, then a closed
@@ -48,7 +48,8 @@ def find(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     effects += [Effect(Does.LOOKS, start, SEARCHES) for start in starts or [literal_word(".")]]
     unclear = [start for start in starts if start.literal is None and start.may_be_option]
     effects += [Effect(Does.UNKNOWN, start, "could become part of the expression") for start in unclear]
-    found = FoundPaths(starts or [literal_word(".")], PieceKind.FILE if only_files(words) else PieceKind.FOUND)
+    kind = PieceKind.FILE if only_files(words) else PieceKind.FOUND
+    found = FoundPaths(starts or [literal_word(".")], kind, found_name(words))
     while left:
         step(left, effects, found)
     follows = any(word.literal in FOLLOWING for word in words)
@@ -60,13 +61,13 @@ def find(words: tuple[Word, ...]) -> tuple[Effect, ...]:
 class FoundPaths:
     """What the next action is given: the starting points, the kind of what is found there, and whether it is all."""
 
-    def __init__(self, starts: list[Word], kind: PieceKind) -> None:
-        self.starts, self.kind = starts, kind
+    def __init__(self, starts: list[Word], kind: PieceKind, name: str = "") -> None:
+        self.starts, self.kind, self.name = starts, kind, name
         self.narrowing = Narrowing(starts)
 
     def below(self, start: Word) -> Word:
         """The paths found at or under a starting point."""
-        rest = Piece(self.kind, "/{}", quoted=True, narrowed=self.narrowing.now)
+        rest = Piece(self.kind, "/{}", quoted=True, narrowed=self.narrowing.now, name=self.name)
         text = start.literal
         known = start.pieces if text is None else (Piece(PieceKind.LITERAL, text, quoted=True),)
         return start._replace(pieces=(*known, rest))

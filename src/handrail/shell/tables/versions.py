@@ -7,7 +7,7 @@ before it answers (pytest, mvn, gradle), what starts a server (bazel), and ansib
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import READ, TEXT, WRITE, Command, version
+from handrail.shell.tables.format import READ, TEXT, WRITE, Command, Grammar, version
 from handrail.shell.tables.packages import PIP
 
 PYTHON_3 = " ".join(("python3", *(f"python3.{minor}" for minor in range(8, 16))))
@@ -39,6 +39,7 @@ WITH_MODULES = Command(
     plain=True,
     subcommands={
         "*": PYTHON,
+        "-c": Command(plain=True, operands=(Grammar("python.printing"),), rest=TEXT, requires=(OWN_MODULES,)),
         "-m": Command(
             plain=True,
             subcommands={"json.tool": JSON_TOOL, "pip": PIP._replace(requires=(*PIP.requires, SAFE_PATH))},
