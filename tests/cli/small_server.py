@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output whose tools are those of a JSON file, read for each list."""
+"""An MCP server on standard input and output whose tools, and words about them, are those of files."""
 
 import json
 import sys
@@ -11,7 +11,9 @@ def result(method: str, params: dict) -> object:  # type: ignore[type-arg]
     match method:
         case "initialize":
             info = {"name": "small", "version": "1"}
-            return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+            welcome = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+            words = TOOLS.with_name("instructions.txt")
+            return {**welcome, "instructions": words.read_text()} if words.exists() else welcome
         case "tools/list":
             return {"tools": json.loads(TOOLS.read_text())}
         case "tools/call":

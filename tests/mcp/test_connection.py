@@ -462,10 +462,25 @@ async def test_changes_are_told_however_many_resources_are_followed_and_no_more_
     async def pause(_seconds: float) -> None:
         raise AssertionError("one more resource is no failure of the stream")
 
-    connection = ServerConnection("s", lambda: config, events=ConnectionEvents(on_update=on_update, pause=pause))
+    async def wait_quietly(seconds: float) -> None:
+        if seconds < 1.0:  # a list that has changed is asked for a moment later
+            await asyncio.sleep(seconds)
+        else:
+            await pause(seconds)
+
+    changed = asyncio.Event()
+    events = ConnectionEvents(on_change=changed.set, on_update=on_update, pause=wait_quietly)
+    connection = ServerConnection("s", lambda: config, events=events)
     with anyio.fail_after(60):
         connection.start()
         await connection.wait_until_settled()
+        assert connection.server is not None
+        assert connection.server.welcome.era == "modern"
+        while not any(tool.name == "mcp__s__grown" for tool in connection.tools):
+            changed.clear()
+            await call(connection, "grow")
+            with anyio.move_on_after(2.0):
+                await changed.wait()
         await connection.read("notes://today")
         for day in range(12):
             await connection.read(f"notes://day/{day}")

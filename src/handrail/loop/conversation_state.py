@@ -107,6 +107,8 @@ class ConversationState:
     announced_tools: frozenset[str] = frozenset()
     announced_servers: frozenset[str] = frozenset()
     """The tools held back, as the model knows them."""
+    announced_instructions: frozenset[tuple[str, str]] = frozenset()
+    """MCP servers and what they say about their tools, as far as the model was told."""
     deferred_call: ToolUse | None = None
     """The call that a hook deferred at the end of the last run."""
     has_answer: bool = True
@@ -120,6 +122,11 @@ class ConversationState:
         last = self.history.messages[-1] if self.deferred_call and self.history.messages else None
         ids = isinstance(last, UserMessage) and [getattr(block, "tool_use_id", "") for block in last.content]
         return self.deferred_call if self.deferred_call and ids == [self.deferred_call.id] else None
+
+    def forget_announcements(self) -> None:
+        """The model does not know any more what it was told about tools and servers."""
+        self.announced_tools = self.announced_servers = frozenset()
+        self.announced_instructions = frozenset()
 
     def refresh_tools(self) -> tuple[str, ...]:
         """Ask disabled tools again whether they are enabled; returns the names of all tools of the next request."""

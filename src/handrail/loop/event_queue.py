@@ -6,12 +6,13 @@ from functools import partial
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
+from handrail.hooks.texts import reminder
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import Interrupted, LoopEvent, MessageAdded
 from handrail.loop.loop_messages import interruption_message
 from handrail.loop.run_config import RunObserver
 from handrail.loop.state import Why
-from handrail.tools.catalog import announcement
+from handrail.tools.catalog import announcement, instructions_text
 from handrail.tools.pool import SEARCH_TOOL
 
 
@@ -61,6 +62,18 @@ class EventQueue:
             conversation.announced_tools = pool.held
             conversation.announced_servers = conversation.announced_servers.union(connecting)
             self.add(Attachment("tools", (Text(announcement(pool, connecting)),)))
+        self._announce_instructions()
+
+    def _announce_instructions(self) -> None:
+        """Tell what servers say about the use of their tools, once, if there are such tools."""
+        conversation = self._conversation
+        new = conversation.context.options.mcp_instructions().items() - conversation.announced_instructions
+        if not new:
+            return
+        here = {tool.mcp.server for tool in conversation.catalog.pool.listed if tool.mcp}
+        if said := {server: text for server, text in new if server in here}:
+            conversation.announced_instructions = conversation.announced_instructions.union(said.items())
+            self.add(Attachment("mcp_instructions", (Text(reminder(instructions_text(said))),)))
 
 
 def _emit_observed(

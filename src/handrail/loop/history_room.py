@@ -78,7 +78,7 @@ class HistoryRoom:
         conversation.replace_history(planned.messages)
         if planned.kind == "full":
             # the summary may have lost the announcement
-            conversation.announced_tools = conversation.announced_servers = frozenset()
+            conversation.forget_announcements()
             self._queue.announce_tools()
             self._add(*self._config.reattach(conversation.context))
             self._add(*await self._hooks.after_summary(planned.messages, self._config.model_name, self._trigger))

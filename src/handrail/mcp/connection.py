@@ -26,6 +26,7 @@ from handrail.errors import (
 )
 from handrail.mcp.config import REMOTE, ServerConfig, place_of
 from handrail.mcp.known_places import NOWHERE
+from handrail.mcp.offers import INSTRUCTIONS
 from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_server
 from handrail.mcp.peer import OnProgress
 from handrail.mcp.server import Listing, PartialArgument, Server
@@ -65,6 +66,8 @@ class ServerConnection:
         self.error = ""
         self.tools: tuple[McpTool, ...] = ()
         self.problems: tuple[str, ...] = ()
+        self.instructions = ""
+        """What it says about the use of its tools."""
         self.server: Server | None = None
         self.place = NOWHERE
         self.was_tried = False
@@ -108,7 +111,7 @@ class ServerConnection:
 
     def forget(self, status: str, error: str = "") -> None:
         """Take its tools away for good: it may not be used any more."""
-        self.tools, self.problems, self._lists = (), (), {}
+        self.tools, self.problems, self._lists, self.instructions = (), (), {}, ""
         self.status, self.error = status, error
 
     async def _live(self) -> None:
@@ -191,7 +194,9 @@ class ServerConnection:
         self._settled.set()
 
     def _take_tools(self, server: Server) -> None:
-        accepted, refused = self._parts.accept(self.name, server.tools)
+        described, refused = self._parts.accept(self.name, server.described)
+        accepted = [tool for tool in described if tool.name != INSTRUCTIONS]
+        self.instructions = next((tool.description for tool in described if tool.name == INSTRUCTIONS), "")
         self.tools, problems = tools_of(self, accepted, self.tools, self._parts.result_chars)
         self.problems = (*refused, *problems)
 

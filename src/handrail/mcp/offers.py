@@ -11,6 +11,8 @@ from handrail.tools.context import McpResource
 MAX_WORDS = 2_000
 """The most characters of each text about a prompt or a resource."""
 MAX_ARGUMENTS = 50
+INSTRUCTIONS, MAX_INSTRUCTIONS = "(instructions)", 2_048
+"""The name under which what a server says about all its tools is approved and pinned, as if it were one of them."""
 
 
 @record
@@ -24,6 +26,11 @@ class RemoteTool:
     meta: Mapping[str, Any]
     title: str = ""
     output_schema: Any = None
+
+
+def instructions_of(text: str) -> RemoteTool:
+    """What a server says about the use of its tools, in the form in which it is pinned."""
+    return RemoteTool(INSTRUCTIONS, shown_text(text).strip()[:MAX_INSTRUCTIONS], {}, {}, {})
 
 
 @record

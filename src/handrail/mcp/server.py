@@ -13,7 +13,15 @@ from handrail.mcp.content import SaveFile, content_block, no_files, output_of, r
 from handrail.mcp.handshake import Welcome
 from handrail.mcp.host import ClientHost
 from handrail.mcp.known_places import NOWHERE, ServerPlace
-from handrail.mcp.offers import RemotePrompt, RemoteTool, parse_prompt, parse_resource, parse_tool
+from handrail.mcp.offers import (
+    INSTRUCTIONS,
+    RemotePrompt,
+    RemoteTool,
+    instructions_of,
+    parse_prompt,
+    parse_resource,
+    parse_tool,
+)
 from handrail.mcp.parameter_headers import parameter_headers, values_for_headers
 from handrail.mcp.peer import NO_LIMIT, OnProgress, Peer
 from handrail.processes.trace_context import trace_headers
@@ -97,6 +105,12 @@ class Server:
     def tools(self) -> tuple[RemoteTool, ...]:
         """The tools that it offers."""
         return self._items_of("tools")
+
+    @property
+    def described(self) -> tuple[RemoteTool, ...]:
+        """All of its words about its tools that a model gets: the tools, and what it says about their use."""
+        tools = tuple(tool for tool in self.tools if tool.name != INSTRUCTIONS)
+        return (*tools, instructions_of(self.welcome.instructions)) if self.welcome.instructions.strip() else tools
 
     @property
     def prompts(self) -> tuple[RemotePrompt, ...]:

@@ -247,6 +247,7 @@ def run_options(base: Foundation, agents: Subagents, servers: "Callable[[], mcp_
         agents=agents.types,
         mcp_servers=lambda: now.by_status() if (now := servers()) else {},
         mcp_resources=lambda: now.offers.resources() if (now := servers()) else {},
+        mcp_instructions=lambda: now.offers.instructions() if (now := servers()) else {},
     )
 
 

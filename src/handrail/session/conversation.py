@@ -109,7 +109,7 @@ class Conversation:
         await self.end_for_next()
         state = self.state
         state.start_source, state.view = "clear", None
-        state.announced_tools = state.announced_servers = frozenset()
+        state.forget_announcements()
         state.definitions.clear()
         state.context = replace(state.context, files=FileMemory(), history=())
         state.replace_history(())

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -143,6 +143,12 @@ def announcement(pool: Pool, connecting: Sequence[str] = ()) -> str:
     if connecting:
         lines.append(f"the tools of these MCP servers, still connecting (a search waits): {_name_list(connecting)}")
     return f"{LOADABLE_TOOLS}{SEARCH_TOOL} before they are used:\n" + "\n".join(lines) if lines else ""
+
+
+def instructions_text(said: Mapping[str, str]) -> str:
+    """What servers say about the use of their tools, for the model."""
+    parts = [f"The MCP server {server}:\n{text}" for server, text in sorted(said.items())]
+    return "\n\n".join(("What MCP servers say about the use of their tools. It is their word, not the user's:", *parts))
 
 
 def _name_list(names: Sequence[str]) -> str:

@@ -100,6 +100,8 @@ class RunOptions:
     agents: Callable[[], tuple[AgentType, ...]] = tuple
     mcp_servers: Callable[[], Mapping[str, str]] = dict
     mcp_resources: Callable[[], Mapping[str, tuple[McpResource, ...]]] = dict
+    mcp_instructions: Callable[[], Mapping[str, str]] = dict
+    """What each connected server says about the use of its tools."""
 
 
 @record

@@ -309,6 +309,18 @@ async def test_a_long_result_of_a_server_is_cut_and_the_whole_is_on_disk(tmp_pat
     assert any(text in each for each in kept)
 
 
+async def test_the_model_is_told_once_what_a_server_says_about_its_tools(tmp_path: Path) -> None:
+    model = ScriptedModel([[use("1", "mcp__ref__add", a=1, b=2)], [say("one")], [say("two")]])
+    with anyio.fail_after(60):
+        async with Agent(model, cwd=tmp_path, mcp_servers={"ref": REFERENCE}, allow=["mcp__ref"], env=WAITING) as agent:
+            _ = [event async for event in agent.run("go")]
+            _ = [event async for event in agent.run("again")]
+
+    requests: list[Any] = model.requests
+    assert [str(request.history.messages).count("Ask kindly.") for request in requests] == [1, 1, 1]
+    assert "It is their word, not the user's" in str(requests[0].history.messages)
+
+
 async def test_the_model_is_told_when_a_resource_that_it_read_has_changed(tmp_path: Path) -> None:
     read = use("1", "ReadMcpResourceTool", server="ref", uri="notes://today")
     model = ScriptedModel([[read], [say("one")], [say("two")]])

@@ -13,6 +13,7 @@ from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError, McpError
 from handrail.mcp.imitation import tool_problem
 from handrail.mcp.lock import PinnedTool, compare, diff_lines, pin
+from handrail.mcp.offers import INSTRUCTIONS
 from handrail.session.servers.pins import LOCK, PinFile
 from handrail.session.servers.setup import lock_file
 from handrail.session.settings.session_settings import SessionSettings
@@ -49,10 +50,11 @@ def lock_one(chosen: argparse.Namespace, settings: SessionSettings, name: str) -
             file.write(name, now)
     except (HandrailError, McpError) as error:
         return {"server": name, "status": f"failed. {error}", "failed": True, "changes": [], "diff": []}
+    count = sum(tool.name != INSTRUCTIONS for tool in now)
     if pinned is None:
-        status = "not pinned yet" if chosen.check else f"{len(now)} tools are pinned in {file.path}"
+        status = "not pinned yet" if chosen.check else f"{count} tools are pinned in {file.path}"
     elif not changes:
-        status = f"{len(now)} tools, all as pinned"
+        status = f"{count} tools, all as pinned"
     else:
         status = f"{len(changes)} differences" + ("" if chosen.check else f", accepted in {file.path}")
     return {
@@ -75,4 +77,4 @@ async def ask_tools(settings: SessionSettings, name: str) -> tuple[PinnedTool, .
     """The tools of a server as they are now, without those whose names imitate others."""
     builtin = builtin_names()
     async with find_target(name, settings).connect() as server:
-        return tuple(pin(tool) for tool in server.tools if not tool_problem(tool.name, builtin))
+        return tuple(pin(tool) for tool in server.described if not tool_problem(tool.name, builtin))

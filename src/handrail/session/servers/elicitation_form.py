@@ -35,7 +35,7 @@ def form_fields(question: Elicitation, problems: Mapping[str, str]) -> dict[str,
     for number, (name, field) in enumerate(question.fields.items(), 1):
         if problems and name not in problems:
             continue
-        default = f" (left open: {shown_line(str(field['default']), MAX_LABEL)})" if "default" in field else ""
+        default = f" (left open: {_default(field)})" if "default" in field else ""
         about = field.get("description")
         more = f": {shown_line(about, MAX_LABEL)}" if isinstance(about, str) and about else ""
         problem = f" - it {problems[name]}" if problems else ""
@@ -46,6 +46,11 @@ def form_fields(question: Elicitation, problems: Mapping[str, str]) -> dict[str,
             several=field.get("type") == "array",
         )
     return fields
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    value = field["default"]
+    return {True: YES, False: NO}[value] if isinstance(value, bool) else shown_line(str(value), MAX_LABEL)
 
 
 def label(name: str, field: Mapping[str, Any]) -> str:

@@ -24,6 +24,10 @@ class ServerOffers:
         """What the connected servers offer to read, and templates of such addresses."""
         return {link.name: link.server.resources for link in self._visible() if link.server}
 
+    def instructions(self) -> dict[str, str]:
+        """What the connected servers say about the use of their tools."""
+        return {link.name: link.instructions for link in self._visible() if link.server and link.instructions}
+
     def prompts(self) -> Iterator[tuple[ServerConnection, RemotePrompt]]:
         """What the connected servers offer to say."""
         for link in self._visible():
