@@ -26,6 +26,9 @@ STDERR_BYTES, STDERR_PAUSE = 65_536, 0.02
 GRACE = 0.4
 """Seconds to wait for a server to exit, before SIGTERM and again before SIGKILL."""
 
+EXIT_SECONDS = 2.0
+"""How long a server that has closed its output may take to exit before it counts as one that lives on."""
+
 Release = Callable[[], None]
 
 
@@ -114,7 +117,7 @@ class StdioWire:
             log.exception("a message of the MCP server %r could not be handled", self._peer.name)
             self._end("it sent a message that could not be handled")
         try:
-            how = f"it ended with exit code {(await asyncio.wait_for(self._running.wait(), GRACE)).code}"
+            how = f"it ended with exit code {(await asyncio.wait_for(self._running.wait(), EXIT_SECONDS)).code}"
         except TimeoutError:
             how = "it closed its standard output, though it still runs"
         await asyncio.wait(self._tasks[1:], timeout=GRACE)  # what it said last
