@@ -12,8 +12,8 @@ def result(method: str, params: dict) -> object:  # type: ignore[type-arg]
         case "initialize":
             info = {"name": "small", "version": "1"}
             welcome = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
-            words = TOOLS.with_name("instructions.txt")
-            return {**welcome, "instructions": words.read_text()} if words.exists() else welcome
+            said = TOOLS.with_name("instructions.txt")
+            return {**welcome, "instructions": said.read_text()} if said.exists() else welcome
         case "tools/list":
             return {"tools": json.loads(TOOLS.read_text())}
         case "tools/call":
