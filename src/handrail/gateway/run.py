@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from handrail.errors import ListenError
 from handrail.gateway.http import McpEndpoint
 from handrail.gateway.offering import McpServer
 from handrail.gateway.service import McpService
@@ -20,7 +19,6 @@ else:
     http_server = lazy("handrail.serve.server")  # the extra `serve`
 
 LOOPBACK = BindAddress()
-EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  # only compared
 
 
 @asynccontextmanager
@@ -36,11 +34,8 @@ async def serve_http(
     Without tokens, which only loopback allows, every program on this machine is the same client. `names` are host
     names by which clients reach it, besides its own: those of its certificate, or of a proxy in front of it.
     """
-    names = tuple(names)
     check_installed()
     check_endpoint(endpoint, token=tokens is not None)
-    if endpoint.host.strip("[]") in EVERY_ADDRESS and not names:
-        raise ListenError(f"{endpoint.host!r} is every address: say by which name clients reach it with --name HOST.")
     listener = bind(endpoint)
     address = with_names(address_of(endpoint, listener), names)
     service = McpService(server)
