@@ -87,7 +87,7 @@ def test_heads_are_read_as_the_reference_reader_skills_ref_reads_them(
     skill(tmp_path, "one", f"---\nname: one\n{head}\n---\nBody.")
     found = find_skills([ConfigFolder(tmp_path, "user", "~")], HeadCache(None))
     one = found.by_name["one"]
-    assert (one.label, one.description, one.allowed, found.problems) == ("one", description, allowed, ())
+    assert (one.name, one.description, one.allowed, found.problems) == ("one", description, allowed, ())
 
 
 def test_the_cache_gives_what_reading_gives_and_a_changed_file_is_read_again(tmp_path: Path) -> None:
@@ -100,14 +100,28 @@ def test_the_cache_gives_what_reading_gives_and_a_changed_file_is_read_again(tmp
     assert find_skills([folder], HeadCache(cache)) == first
 
     kept = json.loads(cache.read_text())
-    for _stamp, value in kept["heads"].values():
-        value[0]["description"] = "of the cache"
+    for value in kept["folders"][str(tmp_path / "skills")].values():
+        value[4]["description"] = "of the cache"
     cache.write_text(json.dumps(kept))
     skill(tmp_path, "s3", "---\ndescription: changed\n---\nGo.")
     again = find_skills([folder], HeadCache(cache)).by_name
     assert {again["s2"].description, again["s3"].description} == {"of the cache", "changed"}
 
-    for broken in ("", "[]", '{"version": 99, "heads": {}}', '{"version": 1, "heads": {"x": 1}}', '{"version": 1}'):
+    own = f'"{tmp_path}/skills"'
+    damaged = (
+        "{}",
+        '{"x": 1}',
+        f"{{{own}: 1}}",
+        f'{{{own}: {{"s2/SKILL.md": [1]}}}}',
+        f'{{{own}: {{"s2/SKILL.md": {{}}}}}}',
+    )
+    for broken in (
+        "",
+        "[]",
+        "[" * 9_000,
+        '{"version": 3}',
+        *(f'{{"version": 3, "folders": {each}}}' for each in damaged),
+    ):
         cache.write_text(broken)
         assert find_skills([folder], HeadCache(cache)).by_name["s2"] == first.by_name["s2"]
 

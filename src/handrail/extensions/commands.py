@@ -67,8 +67,6 @@ class CommandFile:
     shown: str = ""
     kind: str = "command"
     """command or skill."""
-    label: str = ""
-    """What its front matter calls it; the name of its folder counts."""
     when: str = ""
     """When the model should use it, besides the description."""
     is_for_model: bool = False
@@ -168,7 +166,6 @@ def parse_command(file: DefinitionFile) -> CommandFile:
         file=str(file.path),
         shown=file.shown,
         kind="skill" if is_skill else "command",
-        label=head.text("name"),
         when=" ".join((head.text("when_to_use") or head.text("when-to-use")).split()),
         is_for_model=is_skill and not head.flag("disable-model-invocation", default=False),
         paths=(head.names("paths") or ()) if is_skill else (),

@@ -13,9 +13,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from handrail.extensions.commands import CommandFile, command_problems, parse_command
 from handrail.extensions.definition_files import MAX_BYTES, DefinitionFile, UnreadFile
@@ -29,18 +29,22 @@ SPECIFIED = lazy_pattern(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MAX_SKILLS = 2_000
 WORTH_KEEPING = 20
 """Fewer heads than these are read again as fast as from the cache."""
-VERSION = 2
+VERSION = 3
 WIDENING = ("runs", "allowed", "model", "effort", "hooks")
 RANKS = {"policy": 0, "user": 1, "plugin": 2, "project": 3}
 
 
-class SkillPlace(NamedTuple):
-    """Where the file of a skill was found."""
+Stamp: TypeAlias = tuple[int, int, int, int]
+"""When a file was modified and changed, its size, and its number."""
+
+
+class SkillHolder(NamedTuple):
+    """A folder of skills: where it is, what people see of that, and where it comes from."""
 
     path: str
     shown: str
     source: str
-    name: str
+    plugin: str = ""
     root: str = ""
 
 
@@ -49,40 +53,50 @@ class SkillHead:
     A skill without its text, and what a person should know about its file.
 
     `wishes` are the fields of it that differ from a skill without wishes. A list of hundreds needs a few of them from
-    each; the whole skill is made when it is asked for.
+    each; the whole skill is made when it is asked for. `file` is its path in its holder.
     """
 
-    __slots__ = ("_skill", "place", "problems", "wishes")
+    __slots__ = ("_skill", "description", "file", "holder", "name", "problems", "wishes")
 
     def __init__(
         self,
-        place: SkillPlace,
+        holder: SkillHolder,
+        file: str,
+        name: str,
         wishes: Mapping[str, Any],
         problems: tuple[str, ...] = (),
-        skill: CommandFile | None = None,
     ) -> None:
-        self.place = place
+        self.holder = holder
+        self.file = file
+        self.name = name
+        self.description = str(wishes.get("description", ""))
         self.wishes = wishes
         self.problems = problems
-        self._skill = skill
+        self._skill: CommandFile | None = None
+
+    @property
+    def path(self) -> str:
+        """The path of its file."""
+        return f"{self.holder.path}/{self.file}"
+
+    @property
+    def shown(self) -> str:
+        """The path of its file, as people see it."""
+        return f"{self.holder.shown}/{self.file}"
+
+    def renamed(self, name: str) -> "SkillHead":
+        """The same skill under another name."""
+        return SkillHead(self.holder, self.file, name, self.wishes, self.problems)
 
     @property
     def skill(self) -> CommandFile:
         """The whole skill; one whose cached head cannot be right is read from its file."""
         if self._skill is None:
             try:
-                self._skill = _make_skill(self.place, self.wishes)
+                self._skill = _make_skill(self)
             except (TypeError, KeyError):  # another program wrote the cache
-                self._skill = _parse(self.place).skill
+                self._skill = _make_skill(_parse(self.holder, self.file, self.name))
         return self._skill
-
-    @property
-    def name(self) -> str:
-        return self.place.name
-
-    @property
-    def description(self) -> str:
-        return str(self.wishes.get("description", ""))
 
     @property
     def when(self) -> str:
@@ -137,75 +151,68 @@ class FoundSkills:
 
 
 class HeadCache:
-    """The heads of skills by file and stamp: in memory, and on disk from one start to the next."""
+    """
+    The heads of skills by holder, file and stamp: in memory, and on disk from one start to the next.
+
+    On disk each is a list: the four numbers of its stamp, its wishes, and what people should know.
+    """
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._heads: dict[str, tuple[list[int], SkillHead]] = {}
+        self._heads: dict[SkillHolder, dict[str, tuple[Stamp, SkillHead]]] = {}
         self._stored: dict[str, Any] | None = None
         self._is_new = False
         self.just_read: dict[ConfigFolder, list[SkillHead | UnreadFile]] = {}
         """What a starting session has read of a folder, for the next of its parts that looks; kept until then."""
 
-    def find(self, place: SkillPlace, status: os.stat_result) -> SkillHead | None:
-        """The head of a regular file that was read at this stamp and has no problems; None = look more closely."""
-        stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
-        if (known := self._heads.get(place.path)) is not None:
-            is_same = known[0] == stamp and known[1].place.shown == place.shown and not known[1].problems
-            return known[1] if is_same else None
-        kept = (self._load() if self._stored is None else self._stored).get(place.path)
-        try:
-            if kept is None or kept[0] != stamp or len(kept[1]) != 1 or not kept[1][0].get("description"):
-                return None
-        except (TypeError, LookupError, AttributeError):  # another program wrote it
-            return None
-        head = SkillHead(place, kept[1][0])
-        self._heads[place.path] = stamp, head
-        return head
+    def heads_in(self, holder: SkillHolder) -> "dict[str, tuple[Stamp, SkillHead]]":
+        """What is known of the skills in a folder, by file: a stamp, and the head that was read then."""
+        known = self._heads.get(holder)
+        if known is None:
+            known = self._heads[holder] = {}
+            stored = (self._load() if self._stored is None else self._stored).get(holder.path)
+            with suppress(TypeError, ValueError, AttributeError):  # another program wrote it
+                for file, (modified, changed, size, inode, wishes, *problems) in (stored or {}).items():
+                    name = holder.plugin + file.partition("/")[0]
+                    if isinstance(wishes, dict):
+                        head = SkillHead(holder, file, name, wishes, tuple(problems))
+                        known[file] = (modified, changed, size, inode), head
+        return known
 
-    def get(self, place: SkillPlace, status: os.stat_result) -> SkillHead:
+    def get(self, holder: SkillHolder, file: str, name: str, status: os.stat_result) -> SkillHead:
         """The head of a file as it was read at this stamp, else as it is parsed now."""
-        stamp = [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
-        known = self._heads.get(place.path)
-        if known is not None and known[0] == stamp and known[1].place.shown == place.shown:
-            return known[1]
-        head = self._from_disk(place, stamp)
-        if head is None:
-            head = _parse(place)
-            self._is_new = True
-        self._heads[place.path] = stamp, head
+        known = self.heads_in(holder)
+        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        if (entry := known.get(file)) is not None and entry[0] == stamp:
+            return entry[1]
+        head = _parse(holder, file, name)
+        known[file] = stamp, head
+        self._is_new = True
         return head
 
     def save(self) -> None:
         """Keep what is new for the next start, if it is worth it. A cache that cannot be written is none."""
-        if not self._is_new or self._file is None or len(self._heads) < WORTH_KEEPING:
+        if not self._is_new or self._file is None or sum(map(len, self._heads.values())) < WORTH_KEEPING:
             return
         self._is_new = False
-        content = {path: [stamp, [head.wishes, *head.problems]] for path, (stamp, head) in self._heads.items()}
+        content = {
+            holder.path: {file: [*stamp, head.wishes, *head.problems] for file, (stamp, head) in known.items()}
+            for holder, known in self._heads.items()
+        }
         draft = self._file.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             make_private_folder(self._file.parent)
             fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with os.fdopen(fd, "w", encoding="utf-8") as file:
-                json.dump({"version": VERSION, "heads": content}, file)
+                json.dump({"version": VERSION, "folders": content}, file, separators=(",", ":"))
             draft.replace(self._file)
-
-    def _from_disk(self, place: SkillPlace, stamp: list[int]) -> SkillHead | None:
-        kept = (self._load() if self._stored is None else self._stored).get(place.path)
-        try:
-            if kept is None or kept[0] != stamp:
-                return None
-            wishes, *problems = kept[1]
-        except (TypeError, LookupError, ValueError):  # another program wrote it
-            return None
-        return SkillHead(place, wishes, tuple(map(str, problems))) if isinstance(wishes, dict) else None
 
     def _load(self) -> dict[str, Any]:
         self._stored = {}
-        with suppress(OSError, ValueError, AttributeError):
+        with suppress(OSError, ValueError, AttributeError, RecursionError):
             found = json.loads(self._file.read_bytes()) if self._file else {}
-            heads = found.get("heads") if found.get("version") == VERSION else None
-            self._stored = heads if isinstance(heads, dict) else {}
+            folders = found.get("folders") if found.get("version") == VERSION else None
+            self._stored = folders if isinstance(folders, dict) else {}
         return self._stored
 
 
@@ -229,18 +236,18 @@ def find_skills(
     problems: list[str] = []
     for folder in sorted(folders, key=lambda each: RANKS[each.source]):
         known = cache.just_read.pop(folder, None) if again else None
-        heads = list(_heads(folder, cache)) if known is None else known
+        heads = _heads(folder, cache) if known is None else known
         if starts:
             cache.just_read[folder] = heads
         for head in heads:
             if isinstance(head, UnreadFile):
                 problems.append(str(head))
                 continue
-            place = head.place
-            problems += head.problems
-            first = found.setdefault(place.name, head).place
-            if first.path != place.path:
-                problems.append(f"{place.shown}: the skill {place.name} is {first.shown}. Rename one to use both.")
+            if head.problems:
+                problems += (f"{head.shown}: {problem}" for problem in head.problems)
+            first = found.setdefault(head.name, head)
+            if first is not head and first.path != head.path:
+                problems.append(f"{head.shown}: the skill {head.name} is {first.shown}. Rename one to use both.")
     cache.save()
     return FoundSkills(SkillsByName(dict(sorted(found.items()))), tuple(problems))
 
@@ -276,43 +283,65 @@ def skill_problems(file: DefinitionFile) -> Iterator[str]:
         yield f"its description has {len(description):,} characters; other programs read 1,024"
 
 
-def _heads(folder: ConfigFolder, cache: HeadCache) -> Iterator[SkillHead | UnreadFile]:
-    if (holder := folder.holder("skills")) is None:
-        return
-    top, lead = str(holder), folder.shown if folder.kind else f"{folder.shown}/skills"
+def _heads(folder: ConfigFolder, cache: HeadCache) -> list[SkillHead | UnreadFile]:
+    """The skills in a folder, without their texts, and what is none."""
+    if (place := folder.holder("skills")) is None:
+        return []
+    lead = folder.shown if folder.kind else f"{folder.shown}/skills"
+    plugin = f"{folder.plugin}:" if folder.plugin else ""
+    holder = SkillHolder(str(place), lead, folder.source, plugin, folder.root)
+    try:
+        top = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return []
     try:
         with os.scandir(top) as entries:
-            found = sorted((each.name, each.is_symlink()) for each in entries if each.name[0] != ".")
-        if folder.only:
-            found = [each for each in found if each[0] == folder.only]
-    except OSError:
-        return
-    if len(found) > MAX_SKILLS:
-        yield UnreadFile(lead, f"it holds more than {MAX_SKILLS:,} folders; the rest is not read")
-    is_outside = folder.tree is not None and bool(found) and _leads_out(Path(top), folder.tree)
-    plugin, source, root = f"{folder.plugin}:" if folder.plugin else "", folder.source, folder.root
-    for name, is_link in found[:MAX_SKILLS]:
+            found = {each.name: each.is_symlink() for each in entries if each.name[0] != "."}
+        names = sorted(found) if not folder.only else [each for each in found if each == folder.only]
+        is_outside = folder.tree is not None and bool(names) and _leads_out(place, folder.tree)
+        links = frozenset(names if is_outside else (name for name in names if found[name]))
+        heads = _heads_of(folder, holder, names[:MAX_SKILLS], cache, links=links, top=top)
+    finally:
+        os.close(top)
+    if len(names) > MAX_SKILLS:
+        heads.append(UnreadFile(lead, f"it holds more than {MAX_SKILLS:,} folders; the rest is not read"))
+    return heads
+
+
+def _heads_of(
+    folder: ConfigFolder, holder: SkillHolder, names: list[str], cache: HeadCache, *, links: frozenset[str], top: int
+) -> list[SkillHead | UnreadFile]:
+    """The skills of these names; `links` may lead anywhere by now, so that what is known of them is not enough."""
+    known, look = cache.heads_in(holder), os.lstat
+    heads: list[SkillHead | UnreadFile] = []
+    for name in names:
         file = f"{name}/SKILL.md"
-        if (status := _status(f"{top}/{file}")) is None:
+        try:
+            status = look(file, dir_fd=top)
+        except OSError:
             file = f"{name}/skill.md"
-            if (status := _status(f"{top}/{file}")) is None:
+            try:
+                status = look(file, dir_fd=top)
+            except OSError:
                 continue
-        if ":" in name or not name.isprintable():
-            yield UnreadFile(
-                f"{lead}/{name!r}", "a colon or an unseen character could imitate another skill: rename it"
-            )
-            continue
-        place = SkillPlace(f"{top}/{file}", f"{lead}/{file}", source, plugin + name, root)
-        if not is_link and not is_outside and (head := cache.find(place, status)) is not None:
-            yield head
+        stamp = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+        entry = known.get(file)
+        if entry is not None and entry[0] == stamp and name not in links and entry[1].description:
+            heads.append(entry[1])
+        elif ":" in name or not name.isprintable():
+            text = "a colon or an unseen character could imitate another skill: rename it"
+            heads.append(UnreadFile(f"{holder.shown}/{name!r}", text))
         else:
-            yield _head(folder, place, status, cache, may_leave=is_outside or is_link or stat.S_ISLNK(status.st_mode))
+            may_leave = name in links or stat.S_ISLNK(status.st_mode)
+            wanted = SkillHead(holder, file, f"{holder.plugin}{name}", {})
+            heads.append(_head(folder, wanted, status, cache, may_leave=may_leave))
+    return heads
 
 
 def _head(
-    folder: ConfigFolder, place: SkillPlace, status: os.stat_result, cache: HeadCache, *, may_leave: bool
+    folder: ConfigFolder, wanted: SkillHead, status: os.stat_result, cache: HeadCache, *, may_leave: bool
 ) -> SkillHead | UnreadFile:
-    path, shown = place.path, place.shown
+    path, shown = wanted.path, wanted.shown
     try:
         if may_leave:
             if folder.tree is not None and _leads_out(Path(path), folder.tree):
@@ -322,29 +351,17 @@ def _head(
             return UnreadFile(shown, "it is not a regular file")
         if status.st_size > MAX_BYTES:
             return UnreadFile(shown, f"it is larger than {MAX_BYTES:,} bytes, and is not read")
-        head = cache.get(place, status)
+        head = cache.get(wanted.holder, wanted.file, wanted.name, status)
     except OSError as error:
         return UnreadFile(shown, f"it cannot be read: {error.strerror}")
-    if not head.description:
-        return UnreadFile(shown, "it has no description and no text, and is left out")
-    told = tuple(f"{shown}: {problem}" for problem in head.problems)
-    return SkillHead(place, head.wishes, told) if told else head
+    return head if head.description else UnreadFile(shown, "it has no description and no text, and is left out")
 
 
-def _parse(place: SkillPlace) -> SkillHead:
-    path = Path(place.path)
+def _parse(holder: SkillHolder, file: str, name: str) -> SkillHead:
+    path, shown = Path(holder.path, file), f"{holder.shown}/{file}"
     text = path.read_text("utf-8", "replace")
-    head = parse_frontmatter(text)
-    file = DefinitionFile(place.name, path, place.shown, place.source, head, "skills", text, place.root)
-    skill = replace(parse_command(file), body="")
-    return SkillHead(place, _wishes(skill), tuple(skill_problems(file)), skill)
-
-
-def _status(path: str) -> os.stat_result | None:
-    try:
-        return os.lstat(path)
-    except OSError:
-        return None
+    found = DefinitionFile(name, path, shown, holder.source, parse_frontmatter(text), "skills", text, holder.root)
+    return SkillHead(holder, file, name, _wishes(parse_command(found)), tuple(skill_problems(found)))
 
 
 def _leads_out(path: Path, tree: Path) -> bool:
@@ -355,18 +372,17 @@ def _leads_out(path: Path, tree: Path) -> bool:
 
 
 def _wishes(skill: CommandFile) -> dict[str, Any]:
-    """What differs from a skill without wishes."""
-    return {name: value for name, usual in USUAL.items() if (value := getattr(skill, name)) != usual}
+    """What differs from a skill without wishes; the text counts only where something is wished."""
+    found = {name: value for name, usual in USUAL.items() if (value := getattr(skill, name)) != usual}
+    return found if skill.widens else {name: value for name, value in found.items() if name != "mark"}
 
 
-def _make_skill(place: SkillPlace, wishes: Mapping[str, Any]) -> CommandFile:
-    own = {name: tuple(value) if name in LISTS else value for name, value in wishes.items()}
+def _make_skill(head: SkillHead) -> CommandFile:
+    own = {name: tuple(value) if name in LISTS else value for name, value in head.wishes.items()}
     if not own.keys() <= USUAL.keys():
         raise KeyError(*own)
-    name, path, shown, source, root = place.name, place.path, place.shown, place.source, place.root
-    return CommandFile(
-        **{**USUAL, **own}, name=name, file=path, shown=shown, source=source, root=root, kind="skill", body=""
-    )
+    where = {"file": head.path, "shown": head.shown, "source": head.holder.source, "root": head.holder.root}
+    return CommandFile(**{**USUAL, **own, **where}, name=head.name, kind="skill", body="")
 
 
 LISTS = frozenset(("allowed", "disallowed", "arguments", "paths", "runs"))

@@ -124,9 +124,9 @@ class SessionSkills:
         for name, head in found.by_name.heads.items():
             full = f"{folder.relative_to(self._cwd)}:{name}" if name in known else name
             if full in known:  # a folder that is called as a plugin is
-                self._problems += (f"{head.place.shown}: the skill {full} is another one. Rename it to use both.",)
+                self._problems += (f"{head.shown}: the skill {full} is another one. Rename it to use both.",)
                 continue
-            more[full] = skill_files.SkillHead(head.place._replace(name=full), head.wishes, head.problems)
+            more[full] = head.renamed(full)
         return skill_files.SkillsByName({**known.heads, **more})
 
     def note_used(self, file: str) -> None:
