@@ -48,6 +48,21 @@ async def test_a_run_gives_the_lines_of_stream_json_and_is_kept_with_its_result(
     assert [each["id"] for each in listed["runs"]] == [made["id"]]
 
 
+async def test_a_run_stays_the_session_that_its_id_names(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(60),
+        ModelServer([], strict=True) as model,
+        served(model, tmp_path, write_config(tmp_path)) as server,
+        server.client() as ann,
+    ):
+        made = await start(ann, "/clear")
+        lines = await all_lines(ann, made["id"])
+
+    assert {line["session_id"] for line in lines if "session_id" in line} == {made["id"]}
+    assert (lines[-1]["type"], lines[-1]["is_error"]) == ("result", True)
+    assert "This run is one session from its beginning to its end" in json.dumps(lines[-1])
+
+
 async def test_a_question_waits_for_a_client_that_may_answer_and_no_answer_widens_rules(tmp_path: Path) -> None:
     remove = ToolUse("c2", "Bash", {"command": "rm made.txt"})
     replies = [Reply((TOUCH,)), Reply((remove,)), Reply((Text("Done."),))]

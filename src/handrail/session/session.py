@@ -13,6 +13,7 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.redact import Redactor
+from handrail.errors import HandrailError
 from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
@@ -214,8 +215,10 @@ class Session:
         End this session and begin another in its place: what was said, the id and all files of it are new.
 
         The model, the mode and the rules of the session stay, and so does the worktree. What runs in the background
-        ends. HandrailError while a prompt is being worked on.
+        ends. HandrailError while a prompt is being worked on, and in a run of a server, which is one session.
         """
+        if "run" in self.spec.origin:
+            raise HandrailError("This run is one session from its beginning to its end. Start another run.")
         before, conversation = copy(self), self.conversation
         await conversation.end_for_next()
         following = self.open_next()
