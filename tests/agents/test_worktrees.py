@@ -245,6 +245,16 @@ def test_agents_that_begin_and_end_at_the_same_time_do_not_disturb_each_other(tm
     assert snapshot(folder) == before
 
 
+def test_a_folder_for_worktrees_whose_maker_was_killed_is_made_whole(tmp_path: Path) -> None:
+    folder = new_repository(tmp_path / "work")
+    (folder / ".handrail/worktrees").mkdir(parents=True)
+    (folder / ".handrail/worktrees/.gitignore").touch()
+
+    add_worktree(folder, folder, "agent-1", tmp_path / "state", ENV)
+
+    assert git(folder, "status", "--porcelain") == ""
+
+
 @pytest.mark.anyio
 async def test_an_agent_without_its_worktree_does_not_work_at_all(tmp_path: Path) -> None:
     model = AgentsModel({"go": [[delegate(1, "never", isolation="worktree")], [say("Done.")]], "never": []})

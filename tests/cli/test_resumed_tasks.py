@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes.seen import noted, stay, wait_for_end
+from tests.transcripts.cutting import Cut
 from tests.transcripts.killing import ran, victim
 
 from handrail.conversation.blocks import Text, ToolUse
@@ -65,6 +66,19 @@ async def test_a_background_task_ends_with_its_session_and_the_next_run_says_so(
 
     assert "has ended: killed" in again.texts
     assert third.texts.count("has ended: killed") == 1  # what was said before, and nothing new
+
+
+@pytest.mark.parametrize("record", [2, 3, 4])
+async def test_the_end_of_a_task_that_could_not_be_written_is_told_by_the_next_run(tmp_path: Path, record: int) -> None:
+    start = using("Bash", command="sleep 60", run_in_background=True)
+    first = await ran([start, DONE], tmp_path, "-p", "go", "--session-id", ID)
+    assert first.code == 0, first.errors
+    await ran([DONE], tmp_path, "-p", "go on", "--resume", ID, cut=Cut(record, 0, "full"))
+
+    again = await ran([DONE], tmp_path, "-p", "go on", "--resume", ID)
+
+    assert again.code == 0, again.errors
+    assert again.texts.count("has ended: killed") == 1
 
 
 async def test_a_background_task_of_a_killed_session_does_not_run_and_is_told_of(tmp_path: Path) -> None:

@@ -254,12 +254,15 @@ def _make_home(project: Path) -> Path:
             raise cannot_isolate(f"{folder} is not a folder")
         folder.mkdir(exist_ok=True)
     ignore = project / FOLDER / ".gitignore"
+    if ignore.is_symlink():
+        raise cannot_isolate(f"{ignore} is a link")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with ignore.open("x", encoding="utf-8") as file:  # never through a link
-            file.write("*\n")
-    except FileExistsError:
-        if ignore.is_symlink():
-            raise cannot_isolate(f"{ignore} is a link") from None
+        with os.fdopen(os.open(ignore, flags, 0o644), "w", encoding="utf-8") as file:
+            if not os.fstat(file.fileno()).st_size:  # it is new, or who made it was killed before it was written
+                file.write("*\n")
+    except OSError as error:
+        raise cannot_isolate(f"{ignore} cannot be written ({error.strerror})") from error
     return project / FOLDER
 
 

@@ -380,6 +380,7 @@ class AgentLoop:
         """Add what the session attaches, one by one: it learns that each is in the history before it gives the next."""
         for each in self._config.attach(outcomes, self._conversation.context):
             self._add(each)
+            self._queue.check_written()
 
     # End
 

@@ -123,9 +123,11 @@ class SessionWorktrees:
                 file.unlink(missing_ok=True)
                 return
             make_private_folder(file.parent)
-            fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            draft = file.with_suffix(".draft")  # half a note would let a resumed session work in the wrong folder
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with os.fdopen(fd, "w", encoding="utf-8") as stream:
                 json.dump(kept, stream)
+            draft.replace(file)
 
     async def unsaved_work(self) -> str:
         """What would be lost if the worktree were removed; empty = nothing."""
