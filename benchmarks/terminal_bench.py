@@ -26,7 +26,7 @@ from handrail.tui.interactive.paint import THEMES
 from handrail.tui.interactive.view import ConversationView
 
 BARE = "from prompt_toolkit import prompt\nprompt('> ')"
-PROMPT = b"\x1b[0m>"
+PROMPT = b">"
 RUNS = 7
 PIECE = 4
 """Characters of a delta, as models send them."""

@@ -28,6 +28,15 @@ MOVES = re.compile(r"\r|\n|\x1b\[[0-9;]*[A-DGHJKMfd]")
 """What ends a run of text in a row."""
 
 
+class Emulator(pyte.HistoryScreen):
+    """A screen that clears what the lines below a deleted one would have moved to, where there are none."""
+
+    def delete_lines(self, count: int | None = None) -> None:
+        for y in range(self.lines):
+            self.buffer[y]  # pyte moves only lines that are there
+        super().delete_lines(count)
+
+
 class Conversing:
     """`handrail`, or what `start` says, with these arguments on a pseudo-terminal, drawn by an emulator."""
 
@@ -49,7 +58,7 @@ class Conversing:
         self._arguments = arguments
         self._start = start or ((sys.executable, "-m", "handrail") if real else (str(program()),))
         self._ours, self._theirs = os.openpty()
-        self.screen = pyte.HistoryScreen(columns, rows, history=20_000, ratio=1)
+        self.screen = Emulator(columns, rows, history=20_000, ratio=1)
         self._stream = pyte.Stream(self.screen)
         self._arrived = asyncio.Event()
         self._is_over = False

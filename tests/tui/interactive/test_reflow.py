@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.needs("node", ".xterm/version")]
 
 HERE = Path(__file__).parent
 XTERM = Path(__file__).parents[3] / ".xterm" / "node_modules" / "@xterm" / "headless"
-LINES = 60
+LINES, LENGTH, PIECE = 60, 68, 11
+"""Lines of the answer, characters of each, and of a delta."""
 
 
 class ReflowingScreen:
@@ -59,12 +60,12 @@ async def test_every_committed_line_is_there_once_after_many_widths(tmp_path: Pa
         sent = len(terminal.raw)
 
     async with (
-        ModelServer([Reply((Text(text),), piece=11, gates=gates)], strict=True) as server,
+        ModelServer([Reply((Text(text),), piece=PIECE, gates=gates)], strict=True) as server,
         Conversing(tmp_path, variables(server, tmp_path), "Say much.", columns=100, real=True) as terminal,
     ):
         await terminal.until("line 01")
-        for size, gate in zip((60, 100, 45, 100, 70, 90), gates.values(), strict=True):
-            await terminal.frames(1)
+        for size, (frame, gate) in zip((60, 100, 45, 100, 70, 90), gates.items(), strict=True):
+            await terminal.until(f"line {frame * PIECE // LENGTH - 2:02}")
             pass_on()
             screen.tell(resize=[size, 24])
             terminal.resize(size)

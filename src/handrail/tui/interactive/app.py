@@ -12,7 +12,7 @@ It knows nothing of sessions: what keys ask for is done by its `Actions`.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from prompt_toolkit.application import Application
@@ -33,9 +33,9 @@ from handrail.tui.interactive.frames import FrameOutput, ScreenBlock, install
 from handrail.tui.interactive.graphemes import GraphemeBuffer, GraphemeProcessor
 from handrail.tui.interactive.input_line import PastedTexts
 from handrail.tui.interactive.key_bindings import KeyAction, bind
-from handrail.tui.interactive.lines_control import LinesControl
 from handrail.tui.interactive.pace import Pace
 from handrail.tui.interactive.paint import Theme, paint
+from handrail.tui.interactive.row_screen import LinesWindow
 from handrail.tui.text import clip
 
 ESCAPE_WAIT = 0.1
@@ -75,12 +75,6 @@ class Drawing(Protocol):
     def live_lines(self, width: int, height: int) -> list[str]: ...
 
     def footer_lines(self, width: int) -> list[str]: ...
-
-
-def lines_window(lines: Callable[[], Sequence[str]], cursor: Callable[[], int] | None = None) -> Window:
-    """A part of the layout that shows lines; with `cursor`, the row of its cursor, it can have the keys."""
-    control = LinesControl(lines, cursor)
-    return Window(control, wrap_lines=False, dont_extend_height=True, always_hide_cursor=cursor is None)
 
 
 class TerminalApp:
@@ -127,7 +121,7 @@ class TerminalApp:
             get_line_prefix=lambda line, wrapped: "  : " if line == wrapped == 0 else "    ",
         )
         self._selected_row = 0
-        self._choices_window = lines_window(self._question_lines, lambda: self._selected_row)
+        self._choices_window = LinesWindow(self._question_lines, lambda: self._selected_row)
         self._dialog_keys = DialogKeys(self.questions, self._edit, self._questions_changed)
         self.application: Application[None] = Application(
             layout=Layout(self._container(), focused_element=self._input_window),
@@ -151,7 +145,12 @@ class TerminalApp:
         self.application.key_processor.before_key_press += self._note_key
         self._renderer = install(self.application, output)
         self._renderer.before_frame = self._prepare_frame
-        self.pace = Pace(self._draw_changes, lambda: drawing.is_busy, lambda: theme().has_colour)
+        self.pace = Pace(
+            self._draw_changes,
+            lambda: drawing.is_busy,
+            lambda: theme().has_colour,
+            lambda: self.application.invalidated,
+        )
 
     # Layout
 
@@ -161,12 +160,12 @@ class TerminalApp:
         completes = Condition(lambda: self.buffer.complete_state is not None and has_focus(self.buffer)())
         return HSplit(
             [
-                lines_window(lambda: self._live),
+                LinesWindow(lambda: self._live),
                 ConditionalContainer(self._choices_window, asks),
                 ConditionalContainer(self._edit_window, edits),
                 self._input_window,
-                ConditionalContainer(lines_window(self._completion_lines), completes),
-                lines_window(lambda: self._drawing.footer_lines(self._output.get_size().columns)),
+                ConditionalContainer(LinesWindow(self._completion_lines), completes),
+                LinesWindow(lambda: self._drawing.footer_lines(self._output.get_size().columns)),
             ]
         )
 

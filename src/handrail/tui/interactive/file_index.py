@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 CHUNK = 4_000
 """So many paths are looked at before keys get their turn."""
@@ -17,9 +17,9 @@ class FileIndex:
     def __init__(self, list_files: Callable[[], Awaitable[Sequence[str]]]) -> None:
         self._list_files = list_files
         self._paths: list[str] = []
-        self._lowered: list[str] = []
+        self._chunks: list[str] = []
+        """The paths in small letters, so many in one text: searching that costs a fraction of searching each."""
         self._loading: asyncio.Task[None] | None = None
-        self._last: tuple[str, list[int]] = ("", [])
 
     def refresh(self) -> None:
         """List the files anew, in the background."""
@@ -27,48 +27,63 @@ class FileIndex:
             self._loading = asyncio.get_running_loop().create_task(self._load())
 
     async def _load(self) -> None:
-        paths = list(await self._list_files())
-        self._paths, self._lowered = paths, [path.lower() for path in paths]
-        self._last = ("", [])
+        paths, chunks = [path for path in await self._list_files() if "\n" not in path], []
+        for start in range(0, len(paths), CHUNK):
+            chunks.append("".join(f"{path.lower()}\n" for path in paths[start : start + CHUNK]))
+            await asyncio.sleep(0)
+        self._paths, self._chunks = paths, chunks
 
     async def search(self, query: str) -> list[str]:
         """The best paths for what was typed: those whose name begins with it, hold it, or hold its letters in order."""
-        if self._loading is None:
+        if self._loading is None or not query:  # a new mention: there may be new files
             self.refresh()
         if self._loading is not None and not self._paths:
             await asyncio.wait((self._loading,))
         wanted = query.lower()
         if not wanted:
             return self._paths[:MAX_FOUND]
-        before, hits = self._last
-        candidates: Sequence[int] = hits if before and wanted.startswith(before) else range(len(self._paths))
-        found, is_whole = await self._matching(candidates, lambda path: wanted in path)
-        if len(found) < MAX_FOUND:
-            is_match, known = _in_order(wanted).search, set(found)
-            more, is_whole = await self._matching(candidates, lambda path: is_match(path) is not None)
-            found += [at for at in more if at not in known]
-            self._last = (wanted, found) if is_whole else ("", [])
-        else:
-            self._last = ("", [])
-        best = sorted(found, key=lambda at: _rank(self._lowered[at], wanted))[:MAX_FOUND]
+        found = await self._hits(lambda text: _lines_with(wanted, text))
+        if not found:
+            in_order, letters = _in_order(wanted), frozenset(wanted)
+            found = await self._hits(lambda text: _lines_in_order(in_order, letters, text))
+        best = sorted(found, key=lambda at: _rank(self._paths[at].lower(), wanted))[:MAX_FOUND]
         return [self._paths[at] for at in best]
 
-    async def _matching(self, candidates: Sequence[int], fits: Callable[[str], bool]) -> tuple[list[int], bool]:
-        """The first paths that fit, and whether these are all; keys get their turn in between."""
+    async def _hits(self, lines: Callable[[str], Iterator[int]]) -> list[int]:
+        """The first paths that fit; keys get their turn in between."""
         found: list[int] = []
-        lowered = self._lowered
-        for start in range(0, len(candidates), CHUNK):
-            found += [at for at in candidates[start : start + CHUNK] if fits(lowered[at])]
+        for number, text in enumerate(self._chunks):
+            found += (number * CHUNK + line for line in lines(text))
             if len(found) >= MAX_HITS:
-                return found[:MAX_HITS], False
+                break
             await asyncio.sleep(0)
-        return found, True
+        return found[:MAX_HITS]
+
+
+def _lines_with(wanted: str, text: str) -> Iterator[int]:
+    """The numbers of the lines that hold something."""
+    line = start = 0
+    while (at := text.find(wanted, start)) >= 0:
+        line += text.count("\n", start, at)
+        yield line
+        line, start = line + 1, text.index("\n", at) + 1
+
+
+def _lines_in_order(in_order: re.Pattern[str], letters: frozenset[str], text: str) -> Iterator[int]:
+    """The numbers of the lines that hold letters in an order."""
+    if any(letter not in text for letter in letters):
+        return
+    line = start = 0
+    for found in in_order.finditer(text):
+        line += text.count("\n", start, found.start())
+        yield line
+        start = found.start()
 
 
 def _in_order(letters: str) -> re.Pattern[str]:
-    """Finds texts that hold these letters in this order."""
+    """Finds lines that hold these letters in this order, from the first letter on; nothing is looked at twice."""
     first, *rest = map(re.escape, letters)
-    return re.compile(first + "".join(f"[^{letter}]*{letter}" for letter in rest))
+    return re.compile(first + "".join(f"[^{letter}\n]*+{letter}" for letter in rest) + ".*+")
 
 
 def _rank(path: str, wanted: str) -> tuple[int, int, str]:

@@ -17,14 +17,19 @@ from typing import Any, Protocol
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout import Layout
+from prompt_toolkit.layout.mouse_handlers import MouseHandlers
+from prompt_toolkit.layout.screen import WritePosition
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import Renderer
 
 from handrail.records import record
 from handrail.tui.interactive.graphemes import GraphemeMarks
+from handrail.tui.interactive.row_screen import RowScreen
 from handrail.tui.interactive.terminal_writer import TerminalWriter
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h"
+"""Around what is drawn; meanwhile a full row does not go on in the next one."""
 RESTORE = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
 """Leaves a terminal as programs expect it, whatever was going on."""
 PATIENCE = 1.0
@@ -102,7 +107,8 @@ class InlineRenderer(Renderer):
 
     def __init__(self, app: "Application[Any]", output: FrameOutput, env: Mapping[str, str] = os.environ) -> None:
         self._reflows = reflows(env)
-        self._row_widths: list[int] = []
+        self._rows: list[tuple[str, int]] = []
+        self._codes: dict[str, str] = {}
         self._columns = 0
         self._waiting: list[ScreenBlock] = []
         self._drawn: list[DrawnBlock] = []
@@ -150,7 +156,7 @@ class InlineRenderer(Renderer):
 
     def render(self, app: "Application[Any]", layout: Layout, is_done: bool = False) -> None:
         """Draw the layout, above it what waits to be committed. A terminal that is behind gets the next frame."""
-        if self.output.terminal.is_behind and not is_done:
+        if self.output.terminal.is_behind:
             return
         with self.output.frame():
             size = self.output.get_size()
@@ -158,36 +164,73 @@ class InlineRenderer(Renderer):
                 self._write_drawn(size.columns)
             elif self._columns not in (0, size.columns):
                 self.erase(leave_alternate_screen=False)
-            wanted = layout.container.preferred_height(size.columns, size.rows).preferred
-            if self._last_screen is not None and min(wanted, size.rows) < self._last_screen.height:
-                self.erase(leave_alternate_screen=False)
-            super().render(app, layout, is_done)
-            if is_done:
-                self._row_widths, self._columns = [], 0
-                return
-            widths = self._measure()
-            if any(before > now for before, now in zip(self._row_widths, widths, strict=False)):
-                # some terminals count cells that were blanked when they wrap a row anew
-                self._row_widths = widths
-                self.erase(leave_alternate_screen=False)
-                super().render(app, layout, is_done)
-            self._row_widths, self._columns = widths, size.columns
+            self._set_modes(app)
+            screen = RowScreen()
+            height = min(layout.container.preferred_height(size.columns, size.rows).preferred, size.rows)
+            place = WritePosition(xpos=0, ypos=0, width=size.columns, height=height)
+            layout.container.write_to_screen(screen, MouseHandlers(), place, "", erase_bg=False, z_index=None)
+            layout.visible_windows = screen.visible_windows
+            rows = [(self.output.marks.unmark(row), width) for row, width in screen.rows(self._style_code)]
+            self._show(rows, screen.get_cursor_position(layout.current_window), size.columns)
+
+    def _set_modes(self, app: "Application[Any]") -> None:
+        if not self._bracketed_paste_enabled:
+            self.output.enable_bracketed_paste()
+            self.output.reset_cursor_key_mode()
+            self._bracketed_paste_enabled = True
+        shape = app.cursor.get_cursor_shape(app)
+        if shape != self._last_cursor_shape:
+            self.output.set_cursor_shape(shape)
+            self._last_cursor_shape = shape
+
+    def _style_code(self, style: str) -> str:
+        """The sequence that sets a style of the layout."""
+        if style not in self._codes:
+            attributes = self.style.get_attrs_for_style_str(style)
+            depth = self.output.get_default_color_depth()
+            self._codes[style] = self.output._escape_code_caches[depth][attributes]
+        return self._codes[style]
+
+    def _show(self, rows: list[tuple[str, int]], cursor: Point, columns: int) -> None:
+        """Write the rows that changed, and put the cursor where it belongs."""
+        pairs = zip(self._rows, rows, strict=False)
+        if len(rows) < len(self._rows) or any(width > now for (_, width), (_, now) in pairs):
+            # some terminals count cells that were blanked when they wrap a row anew
+            self.erase(leave_alternate_screen=False)
+        if rows == self._rows and cursor == self._cursor_pos:
+            return
+        out, y = [HIDE_CURSOR], self._cursor_pos.y
+        for at, row in enumerate(rows):
+            if at < len(self._rows) and row == self._rows[at]:
+                continue
+            is_new = at >= max(len(self._rows), 1)  # a line feed makes it
+            out += (_down(at - 1 - y) + "\n" if is_new else _down(at - y), "\r", row[0], "\x1b[0m")
+            y = at
+        out += (_down(cursor.y - y), "\r", f"\x1b[{cursor.x}C" if cursor.x else "", SHOW_CURSOR)
+        self.output.write_raw("".join(out))
+        self._rows, self._columns, self._cursor_pos = rows, columns, cursor
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Take the live region off the screen; rows below it do not come into being, so nothing scrolls."""
         with self.output.frame():
             columns = self.output.get_size().columns
             x, y = self._cursor_pos
-            up = sum(self._rows_of(width, columns) for width in self._row_widths[:y]) if self._row_widths else y
-            up += x // columns if self._reflows and self._row_widths else 0
-            total = sum(self._rows_of(width, columns) for width in self._row_widths)
+            up = sum(self._rows_of(width, columns) for _, width in self._rows[:y])
+            up += x // columns if self._reflows else 0
+            total = sum(self._rows_of(width, columns) for _, width in self._rows)
             clear = f"\x1b[{total}M" if total else "\x1b[J"
             self.output.write_raw("\r" + (f"\x1b[{up}A" if up else "") + clear + "\x1b[0m\x1b[?7h")
-            self._row_widths, self._columns = [], 0
+            self._rows, self._columns = [], 0
             self._cursor_pos = Point(x=0, y=0)
-            self._last_screen = self._last_size = self._last_style = None
-        if leave_alternate_screen:  # another program will have the terminal
+            if leave_alternate_screen:  # another program will have the terminal
+                self.reset()
+        if leave_alternate_screen:
             self.output.drain()
+
+    def forget(self) -> None:
+        """Draw all of it anew from where the cursor is: others have written to the terminal."""
+        self._rows, self._columns = [], 0
+        self.reset()
 
     def _rows_of(self, width: int, columns: int) -> int:
         return max(1, -(-width // columns)) if self._reflows else 1
@@ -203,14 +246,10 @@ class InlineRenderer(Renderer):
         if rows:
             self.output.write_raw("\r\n".join(rows) + "\x1b[0m\r\n")
 
-    def _measure(self) -> list[int]:
-        """How many columns of each row were painted."""
-        screen = self._last_screen
-        assert screen is not None
-        return [
-            max((x + cell.width for x, cell in screen.data_buffer[y].items() if cell.char != " "), default=0)
-            for y in range(screen.height)
-        ]
+
+def _down(rows: int) -> str:
+    """Moves the cursor so many rows down, or up if there are less than none."""
+    return f"\x1b[{rows}B" if rows > 0 else f"\x1b[{-rows}A" if rows else ""
 
 
 def install(app: "Application[Any]", output: FrameOutput) -> InlineRenderer:

@@ -8,15 +8,22 @@ FRAMES, TICKS = 15, 8
 """Frames a second while text streams in, and while only a spinner turns."""
 STEP = 0.001
 """Seconds of drawing after which keys get their turn."""
+OVER = object()
 
 
 class Pace:
     """Draws at most so often, and not at all while nothing happens. `draw` gives the steps of drawing one frame."""
 
     def __init__(
-        self, draw: Callable[[], Iterator[None]], is_busy: Callable[[], bool], spins: Callable[[], bool]
+        self,
+        draw: Callable[[], Iterator[None]],
+        is_busy: Callable[[], bool],
+        spins: Callable[[], bool],
+        has_echo: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`has_echo`: whether the echo of a key is about to be shown; drawing waits for that."""
         self._draw = draw
+        self._has_echo = has_echo
         self._is_busy = is_busy
         self._spins = spins
         self._is_wanted = False
@@ -38,11 +45,9 @@ class Pace:
 
     def _go_on(self) -> None:
         assert self._steps is not None
-        until = time.perf_counter() + STEP
-        for _ in self._steps:
-            if time.perf_counter() > until:
-                asyncio.get_running_loop().call_soon(self._go_on)
-                return
+        if not self._draw_some(self._steps):
+            asyncio.get_running_loop().call_later(0, self._go_on)  # behind keys that have come meanwhile
+            return
         self._steps = None
         if self._is_wanted:
             self._is_wanted = False
@@ -50,6 +55,16 @@ class Pace:
         if self._tick is None and self._is_busy():
             seconds = 1 / TICKS if self._spins() else 1.0
             self._tick = asyncio.get_running_loop().call_later(seconds, self._on_tick)
+
+    def _draw_some(self, steps: Iterator[None]) -> bool:
+        """Draw for a moment; whether nothing is left to draw."""
+        until = time.perf_counter() + STEP
+        while not self._has_echo():
+            if next(steps, OVER) is OVER:
+                return True
+            if time.perf_counter() > until:
+                break
+        return False
 
     def _on_tick(self) -> None:
         self._tick = None
