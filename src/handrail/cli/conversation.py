@@ -12,13 +12,12 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from prompt_toolkit.input import create_input
-
 from handrail.cli.flags import Flags, read_flags
 from handrail.errors import DemoWantedError, FlagError, HandrailError
 from handrail.lazy import lazy
 from handrail.tui.interactive.frames import RESTORE, FrameOutput
 from handrail.tui.interactive.key_bindings import read_keys
+from handrail.tui.interactive.keyboard import TerminalKeyboard
 from handrail.tui.interactive.terminal import Terminal, TerminalOptions, folder_title
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class TerminalConversation:
         folder = config_folder()
         keys, problems = read_keys(folder / "keybindings.json")
         options = TerminalOptions(history_file, list_files, keys, folder_title())
-        terminal = Terminal(output, create_input(sys.stdin), options)
+        terminal = Terminal(output, TerminalKeyboard(sys.stdin), options)
         for text in (*self._flags.warnings, *problems):
             terminal.say(text, "warning")
         atexit.register(restore, output)
@@ -133,6 +132,8 @@ class TerminalConversation:
             self._signal = CODES[number]
             terminal.turns.end()
 
+        loop.add_signal_handler(signal.SIGTSTP, terminal.app.suspend)
+        loop.add_signal_handler(signal.SIGCONT, terminal.app.come_back)
         for number in CODES:
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, hear, number)

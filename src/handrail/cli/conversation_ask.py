@@ -1,7 +1,8 @@
 """Questions about calls, as the terminal asks them: the whole call, why, how risky, and every way to answer."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from handrail.cli.ask import permission_question
@@ -17,14 +18,19 @@ from handrail.tui.text import clip, wrap
 if TYPE_CHECKING:
     from handrail.dispatch.approval import choices, question_text
     from handrail.dispatch.approval.question import ApprovalAnswer, Question
+    from handrail.tui.interactive import markdown
 else:
     choices = lazy("handrail.dispatch.approval.choices")
+    markdown = lazy("handrail.tui.interactive.markdown")
     question_text = lazy("handrail.dispatch.approval.question_text")
 
 UNSEEN = (0xA0, 0xAD, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, *range(0x200B, 0x200E), 0x2028, 0x2029)
 UNSEEN_TOO = (*range(0x2060, 0x2065), 0x3164, 0xFEFF, 0xFFA0, *range(0xE0000, 0xE0080))
 INVISIBLE = {code: f"<U+{code:04X}>" for code in (*UNSEEN, *UNSEEN_TOO)}
+COMMAND = "command"
+"""The name of an input that is a line of the shell."""
 OPTION, OTHER, DONE = "option ", "other", "done"
+NO_DRAFTS: Mapping[str, str] = {}
 
 
 class Asker(Protocol):
@@ -55,17 +61,19 @@ class ConversationHandler:
     async def ask(self, question: "Question") -> "ApprovalAnswer":
         """The person's answer."""
         self._mark(question.use.id, True)
-        problem = ""
+        problem, drafts = "", dict[str, str]()
         try:
             if question.form:
                 return await self._fill_in(question)
             while True:
-                asked = call_question(question, self._card_of(question.use.id), self._asker.theme, problem)
+                asked = call_question(question, self._card_of(question.use.id), self._asker.theme, problem, drafts)
                 reply = await self._asker.ask(asked)
                 answer = typed_answer(question, reply)
                 if not isinstance(answer, str):
                     return answer
                 problem = answer
+                if reply is not None:
+                    drafts[reply.value] = reply.text
         finally:
             self._mark(question.use.id, False)
 
@@ -73,24 +81,26 @@ class ConversationHandler:
         """The answers to the questions of a form; leaving one of them is a no."""
         answers: dict[str, str | list[str]] = {}
         for field in question.form:
-            chosen: list[str] = []
-            row = 0
-            while True:
-                reply = await self._asker.ask(field_question(field, chosen, self._asker.theme, row))
-                if reply is None:
-                    return Deny(interrupt=True)
-                if reply.value == OTHER and reply.text.strip():
-                    chosen.append(reply.text.strip())
-                    row = len(field.choices) + 1
-                elif reply.value.startswith(OPTION):
-                    row = int(reply.value.removeprefix(OPTION))
-                    label = field.choices[row].label
-                    chosen = [each for each in chosen if each != label] if label in chosen else [*chosen, label]
-                if reply.value == DONE or not field.several:
-                    break
+            chosen = await self._choose(field)
+            if chosen is None:
+                return Deny(interrupt=True)
             if chosen:
                 answers[field.question] = chosen if field.several else chosen[0]
         return question.filled_in(answers)
+
+    async def _choose(self, field: FormField) -> list[str] | None:
+        """What the person answers to one question; None = it was left."""
+        asked = field_question(field, self._asker.theme)
+        typed: list[str] = []
+        while (reply := await self._asker.ask(asked)) is not None:
+            if reply.value == OTHER and reply.text.strip():
+                typed.append(reply.text.strip())
+            if reply.value != OTHER or not field.several:
+                marked = (reply.value,) if reply.value.startswith(OPTION) else reply.marked
+                return [*(field.choices[int(each.removeprefix(OPTION))].label for each in marked), *typed]
+            # it is on the screen already, so the next key counts at once
+            asked = replace(field_question(field, self._asker.theme, typed), marked=reply.marked, hasty=True)
+        return None
 
     def update(self, question: "Question") -> None:
         """What automatic checks have said since is shown above the question."""
@@ -105,15 +115,18 @@ def typed_answer(question: "Question", reply: DialogReply | None) -> "ApprovalAn
     return choices.answer_of(question, reply.value, reply.text)
 
 
-def call_question(question: "Question", card: Card | None, theme: Theme, problem: str = "") -> DialogQuestion:
-    """The question about a call with all its answers."""
+def call_question(
+    question: "Question", card: Card | None, theme: Theme, problem: str = "", drafts: Mapping[str, str] = NO_DRAFTS
+) -> DialogQuestion:
+    """The question about a call with all its answers; `drafts`: what was written into them before, by their values."""
     common = permission_question(question)
     offered = tuple(
         DialogChoice(
             each.value,
             ": ".join(filter(None, (each.label, each.detail))),
-            edit=each.edit,
+            edit=drafts.get(each.value, each.edit),
             edits_on_tab=each.value == choices.ALWAYS,
+            takes_words=each.value == choices.DENY,
         )
         for each in choices.answer_choices(question)
     )
@@ -127,16 +140,15 @@ def call_question(question: "Question", card: Card | None, theme: Theme, problem
     return DialogQuestion(common.title, offered, body)
 
 
-def field_question(field: FormField, chosen: Sequence[str], theme: Theme, selected: int = 0) -> DialogQuestion:
-    """One question of a form; with `several`, it is asked again, with the cursor where it was, until it is done."""
-    offered = []
-    for number, each in enumerate(field.choices):
-        mark = f"[{'x' if each.label in chosen else ' '}] " if field.several else ""
-        offered.append(DialogChoice(f"{OPTION}{number}", mark + visible(each.label), visible(each.description)))
-    offered.append(DialogChoice(OTHER, "Another answer", edit=""))
-    typed = ", ".join(each for each in chosen if each not in {choice.label for choice in field.choices})
-    done = ": ".join(filter(None, ("Done", visible(typed))))
-    offered.append(DialogChoice(DONE, done if chosen else "Leave it open"))
+def field_question(field: FormField, theme: Theme, typed: Sequence[str] = ()) -> DialogQuestion:
+    """One question of a form; with `several`, choices are marked, and answers in own words stand beside them."""
+    offered = [
+        DialogChoice(f"{OPTION}{number}", visible(each.label), visible(each.description), toggles=field.several)
+        for number, each in enumerate(field.choices)
+    ]
+    offered.append(DialogChoice(OTHER, "Another answer", edit="", takes_words=True))
+    done = "Done" if field.several else "Leave it open"
+    offered.append(DialogChoice(DONE, ": ".join(filter(None, (done, visible(", ".join(typed)))))))
 
     def body(width: int, rows: int) -> Sequence[str]:
         shown = [each for each in field.choices if each.preview]
@@ -145,7 +157,7 @@ def field_question(field: FormField, chosen: Sequence[str], theme: Theme, select
         return lines[:rows]
 
     title = ": ".join(filter(None, (visible(field.header), visible(field.question))))
-    return DialogQuestion(title, tuple(offered), body, selected=selected)
+    return DialogQuestion(title, tuple(offered), body, selected=len(offered) - 1 if typed else 0)
 
 
 def visible(text: str) -> str:
@@ -153,23 +165,38 @@ def visible(text: str) -> str:
     return plain(text.translate(INVISIBLE))
 
 
+def _visible_card(card: Card) -> Card:
+    return replace(card, body=visible(card.body))
+
+
 def _call_lines(question: "Question", card: Card | None, width: int, rows: int, theme: Theme) -> list[str]:
     """The whole call: a diff as such, all else value by value."""
     lines: list[str] = []
     if question.document is not None:
         lines = [clip(f"  {visible(question.document.line)}", width)]
-        lines += body_lines(question.document, width, theme, most=max(rows - 1, 3))
+        lines += body_lines(_visible_card(question.document), width, theme, most=max(rows - 1, 3))
     elif card is not None and card.body_kind == "diff" and card.body:
-        lines = [clip(f"  {visible(card.line)}", width), *body_lines(card, width, theme, most=max(rows - 1, 3))]
+        drawn = body_lines(_visible_card(card), width, theme, most=max(rows - 1, 3), numbered=False)
+        lines = [clip(f"  {visible(card.line)}", width), *drawn]
     else:
         for name, value in question.input.items():
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
+            if name == COMMAND and theme.has_colour:
+                lines += _highlight(visible(text), width, theme)
+                continue
             shown = wrap(visible(f"{name}: {text}"), max(width - 2, 10), "  ")
             lines += [clip(f"  {row}", width) for row in shown]
     if len(lines) > rows:
-        more = f"  (+{len(lines) - rows + 1} more lines; choose to edit the call to see them all)"
+        more = f"  (+{len(lines) - rows + 1} more lines, Ctrl+O shows them)"
         lines = [*lines[: rows - 1], paint(clip(more, width), theme.warning)]
     return lines
+
+
+def _highlight(command: str, width: int, theme: Theme) -> list[str]:
+    """A command line in the colours of the shell, beside its name."""
+    head = f"  {COMMAND}: "
+    rows = markdown.code_lines(command, "bash", max(width - len(head), 10), theme)
+    return [f"{head if not at else ' ' * len(head)}{row}" for at, row in enumerate(rows)]
 
 
 def _why(question: "Question", width: int, theme: Theme) -> list[str]:

@@ -19,7 +19,7 @@ from handrail.lazy import lazy
 from handrail.permissions.modes import MODES
 from handrail.processes.run import run as run_program
 from handrail.session.background import running_tasks, unheard_tasks
-from handrail.session.state_folder import session_store
+from handrail.session.state_folder import session_store, undo_folder
 from handrail.transcripts.log import read
 from handrail.transcripts.rebuild import rebuild
 from handrail.transcripts.repair import as_text
@@ -199,6 +199,9 @@ async def show_hooks(chat: Chat, _words: str) -> None:
 
 
 async def undo(chat: Chat, _words: str) -> None:
+    if not (undo_folder(os.environ) / chat.session.id).is_dir():
+        chat.front.say("No file was changed in this session.", dim=True)
+        return
     await run_handrail(chat, "undo", chat.session.id)
 
 

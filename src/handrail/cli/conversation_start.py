@@ -23,7 +23,9 @@ from handrail.tui.text import clip, wrap
 LOCAL = "http://127.0.0.1:11434/v1"
 Open = Callable[[dict[str, str]], Session]
 KEPT, ONCE, SERVER, DEMO, LEAVE = "kept", "once", "server", "demo", "leave"
-GREETING = "Say what to do. /help shows the commands and keys, Ctrl+D leaves."
+GREETING = """handrail works in {folder}. Say what to do.
+What the rules and the mode do not allow is asked about first.
+@ names a file, / a command. /help shows more, Esc interrupts, Ctrl+D leaves."""
 
 
 class Asks(Protocol):
@@ -81,7 +83,7 @@ async def ask_session(chosen: argparse.Namespace, asker: Asks) -> None:
 def greet(chosen: argparse.Namespace, session: Session, say: Callable[[str], None]) -> None:
     """Say how to begin, if nothing was said yet."""
     if not session.conversation.messages and not any(chosen.words):
-        say(GREETING)
+        say(GREETING.format(folder=session.settings.places.cwd))
 
 
 async def open_with_key(chosen: argparse.Namespace, asker: Asks, open_session: Open) -> Session:

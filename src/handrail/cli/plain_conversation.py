@@ -19,6 +19,7 @@ from handrail.cli.session_flags import session_spec
 from handrail.conversation.plain import plain
 from handrail.errors import DemoWantedError, HandrailError
 from handrail.loop.events import LoopEvent, RunEnded
+from handrail.records import record
 from handrail.session.build import open_session
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost
@@ -182,6 +183,9 @@ class PlainFront:
     def prompt(self, text: str) -> None:
         """What was typed is on the screen already."""
 
+    def wait_for(self, what: str) -> None:
+        """Nothing is drawn that changes."""
+
     async def page(self, text: str) -> None:
         """Write a long text."""
         self.say(text)
@@ -200,22 +204,55 @@ class PlainFront:
         for line in (question.title, *question.body(width, 10_000)):
             write(plain(line))
         for number, choice in enumerate(question.choices, 1):
-            write(plain(f"  {number}. {choice.label}"))
-        write("Type a number, then Enter; an empty line leaves the question.")
+            about = f": {choice.detail}" if choice.detail else ""
+            for row in wrap(plain(f"  {number}. {choice.label}{about}"), width, "     "):
+                write(row)
+        write(plain(ways_to_answer(question)))
         self._keyboard.discard()  # what was typed before the question could be read is no answer to it
         while True:
             typed = await self._keyboard.line()
             if typed is None or not typed.strip():
                 return None
-            if typed.strip().isdecimal() and 0 < int(typed) <= len(question.choices):
-                return await self._take(question.choices[int(typed) - 1], write)
+            if (chosen := read_choices(typed, question)) is not None:
+                return await self._take(chosen, write)
             write(f"Type a number from 1 to {len(question.choices)}.")
 
-    async def _take(self, choice: DialogChoice, write: Callable[[str], None]) -> DialogReply | None:
-        if choice.edit is None or choice.edits_on_tab:
-            return DialogReply(choice.value, choice.edit or "")
+    async def _take(self, chosen: "PlainChoice", write: Callable[[str], None]) -> DialogReply | None:
+        choice = chosen.choice
+        if choice.edit is None or (choice.edits_on_tab and not chosen.edits):
+            return DialogReply(choice.value, choice.edit or "", chosen.marked)
         if choice.edit:
             write(plain(f"It is: {choice.edit}"))
         write("Type the text, then Enter.")
         typed = await self._keyboard.line()
-        return None if typed is None else DialogReply(choice.value, typed.strip() or choice.edit)
+        return None if typed is None else DialogReply(choice.value, typed.strip() or choice.edit, chosen.marked)
+
+
+@record
+class PlainChoice:
+    """What a typed line chooses: the choice that answers, the marked ones, and whether its text is edited first."""
+
+    choice: DialogChoice
+    marked: tuple[str, ...] = ()
+    edits: bool = False
+
+
+def ways_to_answer(question: DialogQuestion) -> str:
+    """How the question is answered."""
+    several = any(choice.toggles for choice in question.choices)
+    ways = ["Type the numbers of all that fit, then Enter" if several else "Type a number, then Enter"]
+    ways += [f"{at}e edits {at}" for at, choice in enumerate(question.choices, 1) if choice.edits_on_tab]
+    return "; ".join([*ways, "an empty line leaves the question."])
+
+
+def read_choices(typed: str, question: DialogQuestion) -> PlainChoice | None:
+    """What a typed line chooses; None = nothing that there is. Marked choices alone end with the last one, `Done`."""
+    words = typed.replace(",", " ").split()
+    edits = len(words) == 1 and words[0].endswith("e")
+    numbers = [word.removesuffix("e") for word in words] if edits else words
+    if not all(number.isdecimal() and 0 < int(number) <= len(question.choices) for number in numbers):
+        return None
+    chosen = [question.choices[int(number) - 1] for number in numbers]
+    marked = tuple(choice.value for choice in chosen if choice.toggles)
+    ends = [choice for choice in chosen if not choice.toggles] or ([question.choices[-1]] if marked else [])
+    return PlainChoice(ends[0], marked, edits) if len(ends) == 1 else None

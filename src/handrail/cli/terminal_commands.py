@@ -61,8 +61,18 @@ def terminal_commands(terminal: Terminal) -> dict[str, ChatCommand]:
         "history-search": ChatCommand("Search what was sent", search_history),
         "tasks": task_command(terminal),
         "theme": ChatCommand("The colours of the terminal", set_theme, "[name]"),
+        "transcript": transcript_command(terminal),
         "vim": ChatCommand("Edit like vi, or like Emacs again", toggle_vi),
     }
+
+
+def transcript_command(terminal: Terminal) -> ChatCommand:
+    """The command that shows the transcript, and below it all of the question that is asked now."""
+
+    async def show(chat: Chat, _words: str) -> None:
+        await chat.front.page("\n\n".join(filter(None, (chat.transcript.text, terminal.open_question))))
+
+    return ChatCommand("Every input, output, decision and time", show)
 
 
 def last_answer(session: Session) -> str:

@@ -1,6 +1,7 @@
 """The cards of a call, drawn by its tool, or plain ones where the tool fails."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from handrail.conversation.blocks import Json
@@ -9,6 +10,9 @@ from handrail.tools.cards import Card
 from handrail.tools.context import Progress
 from handrail.tools.flags import ask_tool
 from handrail.tools.outcome import Outcome, Status
+
+STORED = re.compile(r"<persisted-output>\n[^\n]*? The whole text is in ([^\n]+?)\. ")
+"""The beginning of a result that was too large, as `ResultStore` writes it."""
 
 
 class ToolCards:
@@ -32,7 +36,14 @@ class ToolCards:
         return ask_tool(tool.name, "progress_card", lambda: tool.progress_card(so_far), plain) if tool else plain
 
     def end(self, outcome: Outcome, progress: Sequence[Progress]) -> Card:
-        tool, use, text = self._call.tool, self._call.use, outcome.result.text
+        card, path = self._end(outcome, progress), stored_file(outcome)
+        if not path:
+            return card
+        parts = (card.body, f"(all of it is in {path})")  # the end of a program's output is shown, the start of others
+        return replace(card, body="\n".join(parts if card.body_kind == "code" else reversed(parts)))
+
+    def _end(self, outcome: Outcome, progress: Sequence[Progress]) -> Card:
+        tool, use, text = self._call.tool, self._call.use, without_frame(outcome.result.text)
         plain = replace(self._plain(), detail=outcome.status.value, body=text)
         if tool is None:
             return plain
@@ -52,3 +63,16 @@ class ToolCards:
 
     def _plain(self) -> Card:
         return Card(self._call.use.name)
+
+
+def stored_file(outcome: Outcome) -> str:
+    """The file that holds a result which was too large; empty if there is none."""
+    data = outcome.output.data if outcome.output else None
+    path = data.get("persistedOutputPath", "") if isinstance(data, Mapping) else ""
+    found = STORED.match(outcome.result.text)
+    return str(path or (found[1] if found else ""))
+
+
+def without_frame(text: str) -> str:
+    """A result for people: what marks an error for the model is left out."""
+    return text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")

@@ -102,9 +102,9 @@ async def test_a_plain_no_ends_the_turn_and_a_no_with_words_goes_on(project: Pat
         Conversing(project, variables(server, project), "Run the checks.") as terminal,
     ):
         await terminal.until_asked()
-        terminal.type("5")
-        await terminal.until("Enter takes it")
-        terminal.type("read them instead\r")
+        terminal.type("read them instead")  # words are never a yes
+        await terminal.until("  : read them instead")
+        terminal.type("\r")
         await terminal.until("As you like.")
         terminal.type("once more\r")
         await terminal.until_asked()
@@ -152,6 +152,21 @@ async def test_the_call_can_be_edited_before_it_runs(project: Path) -> None:
     assert "edited" in server.requests[1].raw.decode()
 
 
+async def test_what_would_be_written_is_shown_with_everything_that_cannot_be_seen(project: Path) -> None:
+    (project / "a.txt").write_text("one\ntwo\n")
+    read = ToolUse("t1", "Read", {"file_path": "a.txt"})
+    edit = ToolUse("t2", "Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "t\u200bwo"})
+    async with (
+        ModelServer([Reply((read,)), Reply((edit,)), said("Changed.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Change it.") as terminal,
+    ):
+        await terminal.until_asked()
+        assert "    - two\n    + t<U+200B>wo\n" in terminal.shown
+        terminal.type("1")
+        await terminal.until("Changed.")
+        await leave(terminal)
+
+
 @pytest.mark.proves("E34", "O9")
 async def test_escape_interrupts_a_command_and_the_conversation_goes_on(project: Path) -> None:
     wait = ToolUse("t1", "Bash", {"command": "echo begun; sleep 600"})
@@ -160,9 +175,12 @@ async def test_escape_interrupts_a_command_and_the_conversation_goes_on(project:
         Conversing(project, variables(server, project), "Please wait.", "--allowedTools", "Bash") as terminal,
     ):
         await terminal.until("Bash echo begun; sleep 600, 1 s")
+        terminal.type("are you\r")
+        await terminal.until("waits: are you")
         terminal.type(ESC)
         await terminal.until("interrupted")
-        terminal.type("still there?\r")
+        await terminal.until("\n> are you\n")  # it is not sent: nothing should run now
+        terminal.type(" still there?\r")
         await terminal.until("Hello again.")
         await leave(terminal)
 
@@ -349,7 +367,7 @@ async def test_a_long_question_of_the_model_is_shown_in_full_on_a_narrow_termina
         assert "mode default | claude-sonnet" in words
         assert f"Database: {question}" in words
         assert f"1. [ ] Postgres {detail} 2. [ ] SQLite" in words
-        terminal.resize(40, 12)
+        terminal.resize(40, 16)
         await terminal.until("the one that all the other servi...")
 
 
@@ -369,15 +387,14 @@ async def test_the_models_questions_are_answered_by_choice_and_in_own_words(proj
         terminal.type("2")
         await terminal.until("Which walls?")
         await terminal.until_asked()
-        terminal.type("2")
-        await terminal.until("> 2. [x] blue")  # the cursor stays where it was
-        await terminal.until_asked()
+        terminal.type("12\x1b[A ")  # no key is lost, however fast they come
+        await terminal.until("> 1. [ ] red")
+        await terminal.until("  2. [x] blue")
         terminal.type("3")
         await terminal.until("Another answer")
         terminal.type("the north one\r")
-        await terminal.until("Done: the north one")
-        await terminal.until_asked()
-        terminal.type("4")
+        await terminal.until("> 4. Done: the north one")
+        terminal.type("\r")
         await terminal.until("Painted.")
         await leave(terminal)
 

@@ -179,6 +179,12 @@ def test_a_diff_has_line_numbers_and_marks_the_words_that_changed() -> None:
     assert "\x1b[32;7mnew" in diff_lines(diff, 40, DARK)[2]
 
 
+def test_a_missing_newline_is_shown_where_only_one_text_lacks_it() -> None:
+    lacks = "\n\\ No newline at end of file"
+    assert diff_lines(f"@@ -1 +1 @@\n-old{lacks}\n+new{lacks}", 40, NONE) == ["1 - old", "1 + new"]
+    assert len(diff_lines(f"@@ -1 +1 @@\n-same{lacks}\n+same", 40, NONE)) == 3
+
+
 @pytest.mark.parametrize("width", [20, 40, 81])
 def test_blocks_fit_with_wide_and_combining_characters(width: int) -> None:
     text = "漢字" * 40 + " e\u0301" * 40 + " 👩 long " * 30
@@ -242,6 +248,7 @@ def test_a_long_paste_is_folded_and_sent_in_full() -> None:
 
 def test_why_a_call_was_refused_does_not_steer_the_terminal() -> None:
     block = CallBlock("Look", Card("Look"), Status.DENIED, f"a hook says {STEERS}", 0.0, NONE)
+    assert block.lines(80)[1].startswith("    a hook says")
     assert all(each.isprintable() for line in block.lines(80) for each in line)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shlex
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -48,7 +49,10 @@ async def test_ctrl_g_edits_the_message_in_the_editor(project: Path) -> None:
 
 
 @pytest.mark.needs("bash")
-async def test_ctrl_z_suspends_and_the_conversation_comes_back_whole(project: Path) -> None:
+@pytest.mark.parametrize("way", [None, signal.SIGTSTP, signal.SIGSTOP], ids=["Ctrl+Z", "SIGTSTP", "SIGSTOP"])
+async def test_the_program_is_suspended_and_the_conversation_comes_back_whole(
+    project: Path, way: signal.Signals | None
+) -> None:
     async with (
         ModelServer([said("Still here.")], strict=True) as server,
         Conversing(project, variables(server, project), start=("bash", "--norc", "-i")) as terminal,
@@ -57,13 +61,16 @@ async def test_ctrl_z_suspends_and_the_conversation_comes_back_whole(project: Pa
         await terminal.until("mode default")
         terminal.type("half a word")
         await terminal.until("> half a word")
-        terminal.type("\x1a")
+        if way is None:
+            terminal.type("\x1a")
+        else:
+            shell = terminal.process.pid
+            os.kill(int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0]), way)
         await terminal.until("Stopped")
         terminal.type("echo in the $((40 + 2)) shell\r")
         await terminal.until("\nin the 42 shell")
         terminal.type("fg\r")
-        await terminal.until("mode default")
-        await terminal.until("> half a word")
+        await terminal.until("\n> half a word\nmode default")
         terminal.type(" and another\r")
         await terminal.until("Still here.")
         terminal.type("/exit\r")

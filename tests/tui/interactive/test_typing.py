@@ -74,8 +74,12 @@ async def test_a_long_paste_is_folded_and_what_was_sent_can_be_searched_for(proj
         await terminal.until("mode default")
         terminal.type(f"\x1b[200~{pasted}\x1b[201~")
         await terminal.until("[pasted text #1, 300 lines")
+        terminal.type(" and ")
+        terminal.type("first\rsecond\rthird")  # from a terminal that does not mark what is pasted
+        await terminal.until("  third")
         terminal.type("\r")
         await terminal.until("Long.")
+        assert "more characters, Ctrl+O shows them" in terminal.whole
         terminal.type("a word to remember\r")
         await terminal.until("Found.")
         terminal.type("\x12")
@@ -85,7 +89,9 @@ async def test_a_long_paste_is_folded_and_what_was_sent_can_be_searched_for(proj
         terminal.type("\x03")
         await leave(terminal)
 
-    assert "pasted line 299" in server.requests[0].raw.decode()
+    assert r"pasted line 299 and first\nsecond\nthird" in server.requests[0].raw.decode()
+    sent = Path(f"{project}-state", "prompts.jsonl").read_text()
+    assert "pasted line 299 and first" in json.loads(sent.split("\n")[0])  # for another session, too
 
 
 @pytest.mark.parametrize("columns", [40, 100])
@@ -123,13 +129,21 @@ async def test_a_resize_at_any_moment_leaves_one_input_line(project: Path) -> No
 
 
 async def test_line_by_line_everything_can_be_done_and_nothing_is_drawn_twice(project: Path) -> None:
+    options = [{"label": label, "description": f"the {label} one"} for label in ("north", "south", "east")]
+    walls = {"question": "Which walls?", "header": "Walls", "options": options, "multiSelect": True}
+    ask = ToolUse("t2", "AskUserQuestion", {"questions": [walls]})
     async with (
-        ModelServer([Reply((CHECK,)), said("Checked.")], strict=True) as server,
+        ModelServer([Reply((CHECK,)), Reply((ask,)), said("Checked.")], strict=True) as server,
         Conversing(project, variables(server, project), "Run the checks.", "--plain") as terminal,
     ):
-        await terminal.until("Type a number, then Enter")
+        await terminal.until("Type a number, then Enter; 3e edits 3")
         assert "3. Yes, always: Bash(./check --all)" in terminal.whole
-        terminal.type("1\n")
+        terminal.type("3e\n")
+        await terminal.until("It is: Bash(./check --all)")
+        terminal.type("Bash(./check *)\n")
+        await terminal.until("Which walls?")
+        await terminal.until("Type the numbers of all that fit")
+        terminal.type("3, 1\n")
         await terminal.until("Checked.")
         terminal.type("/mode plan\n")
         await terminal.until("The mode is plan.")
@@ -138,6 +152,8 @@ async def test_line_by_line_everything_can_be_done_and_nothing_is_drawn_twice(pr
         terminal.type("/exit\n")
         assert await terminal.code() == 0
     assert (project / "ran").exists()
+    assert "Bash(./check *)" in (project / ".handrail" / "settings.local.json").read_text()
+    assert r"Which walls?\n  east, north" in server.requests[2].raw.decode()
     assert "\x1b" not in terminal.raw
     assert "handrail --resume" in terminal.whole
 
@@ -229,7 +245,7 @@ async def test_agents_skills_and_plugins_are_listed_and_a_plan_names_the_mode_th
 async def test_a_bare_start_says_how_to_begin_and_resume_without_an_id_needs_sessions(project: Path) -> None:
     async with ModelServer([], strict=True) as server:
         async with Conversing(project, variables(server, project)) as terminal:
-            await terminal.until("/help shows the commands and keys")
+            await terminal.until("/help shows more")
             await leave(terminal)
         async with Conversing(project, variables(server, project), "--resume") as terminal:
             await terminal.until("this folder has no session yet")
@@ -324,3 +340,47 @@ async def test_without_a_way_to_the_clipboard_what_to_do_is_said(
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(HandrailError, match=said_then):
         await read_clipboard_image(env, platform)
+
+
+async def test_in_vi_escape_ends_typing_before_it_interrupts(project: Path) -> None:
+    async with (
+        ModelServer([said("Read.")], strict=True) as server,
+        Conversing(project, variables(server, project)) as terminal,
+    ):
+        await terminal.until("mode default")
+        terminal.type("/vim\r")
+        await terminal.until("Editing is like vi now.")
+        terminal.type("some old words")
+        await terminal.until("> some old words")
+        terminal.type("\x1b")
+        await terminal.until("vi commands (i types)")
+        terminal.type("0wdw")
+        await terminal.until("> some words")
+        terminal.type("A\r")
+        await terminal.until("Read.")
+        terminal.type("/exit\r")
+        assert await terminal.code() == 0
+    assert '"some words"' in server.requests[0].raw.decode()
+
+
+async def test_a_small_terminal_shows_what_is_asked_about_and_ctrl_o_all_of_it(project: Path) -> None:
+    words = " ".join(f"word{number}" for number in range(40))
+    call = ToolUse("t1", "Bash", {"command": f"./check {words}"})
+    async with (
+        ModelServer([Reply((call,)), said("Checked.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.", columns=60, rows=16) as terminal,
+    ):
+        await terminal.until_asked()
+        assert "  command: ./check word0 word1" in terminal.shown
+        assert "more lines, Ctrl+O shows them" in terminal.shown
+        assert "  5. No, and say what to do instead" in terminal.shown
+        terminal.type("\x0f")
+        await terminal.until("q leaves, / searches")
+        assert "word39" in terminal.shown
+        assert "why: " in terminal.shown
+        terminal.type("q")
+        await terminal.until_asked()
+        terminal.type("1")
+        await terminal.until("Checked.")
+        terminal.type("/exit\r")
+        assert await terminal.code() == 0

@@ -11,17 +11,20 @@ It knows nothing of sessions: what keys ask for is done by its `Actions`.
 """
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.filters import Condition, has_focus, vi_mode, vi_navigation_mode
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.dimension import Dimension
@@ -88,11 +91,14 @@ class TerminalApp:
         actions: Actions,
         drawing: Drawing,
         history: History,
+        pasted: PastedTexts,
         completer: Completer,
         keys: dict[str, tuple[str, ...]],
         theme: Callable[[], Theme],
     ) -> None:
         self._output = output
+        self._source = source
+        self._comes_back = False
         self._actions = actions
         self._drawing = drawing
         self._theme = theme
@@ -101,7 +107,7 @@ class TerminalApp:
         self._live: list[str] = []
         self._live_size = (0, 0)
         self._has_news = False
-        self.pasted = PastedTexts()
+        self._pasted = pasted
         self.questions = Questions(time.monotonic, self._questions_changed)
         self.buffer = GraphemeBuffer(multiline=True, history=history, completer=completer, complete_while_typing=True)
         self._edit = GraphemeBuffer(multiline=True)
@@ -174,7 +180,7 @@ class TerminalApp:
         if current is None:
             return []
         size = self._output.get_size()
-        room = max(size.rows - 4 - (3 if current.editing else 0), 4)
+        room = max(size.rows - 3 - len(self._live) - (3 if current.editing else 0), 4)
         lines, self._selected_row = question_lines(current, self.questions.count, size.columns, room, self._theme())
         return lines
 
@@ -205,7 +211,8 @@ class TerminalApp:
         self._drawing.settle()
         yield
         yield from self._renderer.draw_waiting(size.columns)
-        self._live = self._drawing.live_lines(size.columns, max(size.rows // 3, 3))
+        share = 3 if self.questions.current is None else 8  # a question needs the room
+        self._live = self._drawing.live_lines(size.columns, max(size.rows // share, 2))
         self._live_size, self._has_news = size, True
         self.application.invalidate()
 
@@ -253,15 +260,17 @@ class TerminalApp:
     def _key_actions(self) -> list[KeyAction]:
         typing = has_focus(self.buffer)
         named = ("next-mode", "transcript", "tasks", "history-search", "paste-image")
+        # in vi, Esc ends what is being typed before it interrupts
+        ends_typing = vi_mode & ~vi_navigation_mode & typing & Condition(lambda: bool(self.buffer.text))
         return [
             KeyAction("submit", self._on_submit, typing),
             KeyAction("newline", lambda event: event.current_buffer.insert_text("\n")),
-            KeyAction("interrupt", lambda _event: self._on_escape()),
+            KeyAction("interrupt", lambda _event: self._on_escape(), ~ends_typing),
             KeyAction("leave", lambda _event: self._actions.leave()),
             KeyAction("end", lambda _event: self._actions.end(), typing & Condition(lambda: not self.buffer.text)),
             KeyAction("editor", self._on_editor, typing),
             KeyAction("redraw", lambda _event: self._renderer.commit_again()),
-            KeyAction("suspend", lambda event: event.app.suspend_to_background()),
+            KeyAction("suspend", lambda _event: self.suspend()),
             *(KeyAction(name, lambda _event, name=name: self._actions.act(name)) for name in named),  # type: ignore[misc]  # a default binds the name
         ]
 
@@ -279,7 +288,7 @@ class TerminalApp:
         if text.strip():
             self.buffer.append_to_history()
         self.buffer.reset()
-        self._actions.submit(self.pasted.unfold(text))
+        self._actions.submit(text)
         self._draw_all()  # what was sent stands above with the frame in which it leaves the input line
 
     def _on_editor(self, event: KeyPressEvent) -> None:
@@ -301,7 +310,7 @@ class TerminalApp:
 
     def _on_paste(self, event: KeyPressEvent) -> None:
         if event.current_buffer is self.buffer:
-            self.buffer.insert_text(self.pasted.fold(event.data))
+            self.buffer.insert_text(self._pasted.fold(event.data))
         else:
             event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -322,11 +331,35 @@ class TerminalApp:
         """Whether editing is like vi."""
         return self.application.editing_mode is EditingMode.VI
 
+    @property
+    def takes_vi_commands(self) -> bool:
+        """Whether letters are commands of vi now, instead of text."""
+        return self.has_vi_keys and self.application.vi_state.input_mode is InputMode.NAVIGATION
+
     async def run(self, pre_run: Callable[[], None]) -> None:
         """Draw until `stop`."""
-        await self.application.run_async(pre_run=pre_run, handle_sigint=False)
+        await self.application.run_async(pre_run=pre_run, handle_sigint=False, set_exception_handler=False)
         self._draw_all()
         self._renderer.commit_rest()
+
+    def suspend(self) -> None:
+        """Leave the terminal to the shell until it lets the program go on."""
+
+        def stop() -> None:
+            self._comes_back = True
+            before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            os.kill(0, signal.SIGTSTP)  # with the others of a pipe
+            signal.signal(signal.SIGTSTP, before)
+
+        run_in_terminal(stop)
+
+    def come_back(self) -> None:
+        """Take the terminal again after the program was stopped from outside."""
+        if not self._comes_back and self.application.is_running:
+            self._source.raw_mode().__enter__()  # it is left when the application ends
+            self._renderer.forget()
+            self.application.invalidate()
+        self._comes_back = False
 
     def stop(self) -> None:
         """Leave: the last frame has no live region."""

@@ -20,6 +20,8 @@ else:
 
 MAX_BODY = 12
 """How many lines of a result are shown; the transcript has them all."""
+MAX_PROMPT = 20
+"""How many lines of a prompt are shown."""
 MAX_DIFF = 40
 MAX_GROUP = 4
 MIN_LABEL = 20
@@ -40,11 +42,16 @@ class PromptBlock:
     theme: Theme
 
     def lines(self, width: int) -> list[str]:
-        """An empty line, and the text behind a mark."""
-        rows = wrap(plain(self.text), max(width - 2, 1))
+        """An empty line, and the beginning of the text behind a mark."""
+        inner = max(width - 2, 1)
+        head = "\n".join(self.text[: MAX_PROMPT * inner].split("\n")[:MAX_PROMPT])
+        rows = [f"{' ' if at else '>'} {row}" for at, row in enumerate(wrap(plain(head), inner))]
+        left_out = len(self.text) - len(head)
+        more = [f"  (+{left_out:,} more characters, Ctrl+O shows them)"] if left_out else []
         return [
             "",
-            *(paint(clip(f"{'>' if not at else ' '} {row}", width), self.theme.strong) for at, row in enumerate(rows)),
+            *(paint(clip(row, width), self.theme.strong) for row in rows),
+            *(paint(clip(row, width), self.theme.dim) for row in more),
         ]
 
 
@@ -102,11 +109,16 @@ class CallBlock:
         rest = clip(f": {end}", max(room - columns(label), 0)) if end else ""
         mark = paint("*" if self.status is Status.OK else "x", tone_colour(TONES.get(self.status, "warning"), theme))
         head = f"{mark} {paint(label, theme.strong)}{rest}{paint(tag + took, theme.dim)}"
-        return [head, *body_lines(self.card, width, theme)]
+        return [head, *self._why(width), *body_lines(self.card, width, theme, wraps=self.status is not Status.OK)]
+
+    def _why(self, width: int) -> list[str]:
+        """Why it was refused, in full, unless the body says it."""
+        reason = plain(self.reason).strip()
+        is_said = self.status is not Status.DENIED or reason in (self.card.detail, self.card.body.strip())
+        card = Card(self.label, body="" if is_said else reason)
+        return body_lines(card, width, self.theme, wraps=True)
 
     def _end(self) -> str:
-        if self.status is Status.DENIED:
-            return f"refused: {plain(self.reason)}"
         return self.card.detail if self.card.detail not in self.label else ""
 
 
@@ -130,19 +142,21 @@ class GroupBlock:
         ]
 
 
-def body_lines(card: Card, width: int, theme: Theme, most: int = MAX_BODY) -> list[str]:
-    """The body of a card below its line: indented, and no longer than it is worth."""
+def body_lines(
+    card: Card, width: int, theme: Theme, most: int = MAX_BODY, *, wraps: bool = False, numbered: bool = True
+) -> list[str]:
+    """The body of a card below its line: indented, and no longer than it is worth; `wraps`: no line of it is cut."""
     if not card.body.strip():
         return []
     inner = max(width - 4, 8)
     if card.body_kind == "diff":
-        rows, most = diff_lines(card.body, inner, theme), max(most, MAX_DIFF)
+        rows, most = diff_lines(card.body, inner, theme, numbered=numbered), max(most, MAX_DIFF)
     elif card.body_kind == "markdown":
         rows = markdown.markdown_lines(card.body, inner, theme)
     else:
-        rows = [
-            paint(clip(row.expandtabs(4), inner), _row_colour(row, theme)) for row in card.body.strip("\n").split("\n")
-        ]
+        lines = card.body.strip("\n").expandtabs(4).split("\n")
+        shown = [part for row in lines for part in wrap(row, inner)] if wraps else lines
+        rows = [paint(clip(row, inner), _row_colour(row, theme)) for row in shown]
     return [f"    {row}" for row in fold(rows, most, theme, from_end=card.body_kind == "code")]
 
 

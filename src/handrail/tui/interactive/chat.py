@@ -8,6 +8,7 @@ A conversation with a session, whatever draws it: prompts, commands, notes, and 
 """
 
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -32,7 +33,9 @@ from handrail.tui.interactive.image_paths import mention_images
 from handrail.tui.interactive.input_line import PastedImages
 from handrail.tui.interactive.transcript import TranscriptText
 
-MAX_OUTPUT = 30_000
+MAX_OUTPUT, MAX_LABEL = 30_000, 500
+FRAME = re.compile(r"(?m)^</?[a-z-]+(?: [^>\n]*)?>$\n?")
+"""A line that only marks for the model where a text begins or ends."""
 
 
 class Front(Protocol):
@@ -56,6 +59,10 @@ class Front(Protocol):
         """Put a text into the message that is being written."""
         ...
 
+    def wait_for(self, what: str) -> None:
+        """Show what is waited for; empty = nothing any more."""
+        ...
+
 
 @record
 class ChatCommand:
@@ -72,6 +79,7 @@ class SentPrompt:
 
     id: str
     text: str
+    """Its beginning."""
     before: int
     """How many messages there were before it."""
 
@@ -112,7 +120,7 @@ class Chat:
             self.front.prompt(text)
             self.front.say(problem, "bad")
         else:
-            if called is None:
+            if called is None and len(text) <= MAX_OUTPUT:  # longer ones were pasted
                 text = mention_images(text, self.session.conversation.state.context.cwd)
             self.front.prompt(text)
             await self.work(text)
@@ -131,7 +139,7 @@ class Chat:
     async def wake(self, message: UserMessage) -> None:
         """Let the agent work on a prompt that no person typed, for example of a schedule."""
         text = "\n".join(block.text for block in message.content if isinstance(block, Text))
-        self.front.say(text, dim=True)
+        self.front.say(FRAME.sub("", text).strip(), dim=True)
         try:
             await self.work(text, literal=True)
         except HandrailError as error:
@@ -139,7 +147,7 @@ class Chat:
 
     async def work(self, text: str, *, literal: bool = False) -> None:
         """Let the agent work on a prompt; `literal`: no commands are found in it."""
-        sent = SentPrompt(new_id(), text, len(self.session.conversation.messages))
+        sent = SentPrompt(new_id(), text[:MAX_LABEL], len(self.session.conversation.messages))
         self.sent.append(sent)
         message = self._message(text)
         async with aclosing(self.session.drive(message, literal=literal, prompt_id=sent.id)) as events:
@@ -152,6 +160,7 @@ class Chat:
     async def _run_own(self, command: str) -> None:
         shell = os.environ.get("SHELL") or "/bin/sh"
         folder = str(self.session.conversation.state.context.cwd)
+        self.front.wait_for(f"{command} runs in your shell")
         try:
             ended = await run_program(
                 [shell, "-c", command], cwd=folder, env=os.environ, timeout=None, max_bytes=MAX_OUTPUT
@@ -159,6 +168,8 @@ class Chat:
         except OSError as error:
             self.front.say(f"{shell} cannot be started: {error}. Set SHELL to a shell that is there.", "bad")
             return
+        finally:
+            self.front.wait_for("")
         output = (ended.stdout + ended.stderr).decode("utf-8", "replace").rstrip()
         code = f"\nexit code {ended.code}" if ended.code else ""
         self.front.say(f"{output}{code}".strip() or "(no output)", "warning" if ended.code else "plain", dim=True)

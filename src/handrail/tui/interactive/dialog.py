@@ -18,8 +18,9 @@ QUIET = 0.4
 """Seconds without a key until a question takes the keys."""
 MAX_CHOICES = 9
 """How many choices are shown at once."""
-DETAIL_ROWS = 3
-"""How many rows the detail of a choice takes, where there is room."""
+ROWS, MIN_BODY = 9, 6
+SQUEEZES = ((ROWS, 3), (ROWS, 1), (1, 1), (1, 0))
+"""How many rows the label and the detail of a choice take: less and less, until what is asked about has its room."""
 
 ABOUT_ROWS = 10
 """How many lines about the selected choice are shown at the most."""
@@ -35,6 +36,10 @@ class DialogChoice:
     edit: str | None = None
     edits_on_tab: bool = False
     """The text is only opened with Tab; Enter takes the choice as it is."""
+    takes_words: bool = False
+    """Letters that are typed begin its text, so that words are never lost or taken for a yes."""
+    toggles: bool = False
+    """Choosing it marks it, or takes the mark away, and answers nothing yet."""
 
 
 @record
@@ -55,14 +60,17 @@ class DialogQuestion:
     """Lines about the selected choice, by its value; asked for with every frame. The last ones count."""
     letters: Mapping[str, str] = field(default_factory=dict)
     """Letters that answer with the selected choice, each with the text of that reply."""
+    marked: tuple[str, ...] = ()
+    """The values of the choices that are marked at first."""
 
 
 @record
 class DialogReply:
-    """The value of the choice that was taken, and the text that was typed or changed for it."""
+    """The value of the choice that was taken, the text that was typed or changed for it, and what was marked."""
 
     value: str
     text: str = ""
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -77,8 +85,10 @@ class OpenQuestion:
     armed: bool = False
     since: float = 0.0
     shown: list[DialogChoice] = field(default_factory=list)
+    marked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.marked = list(self.question.marked)
         self.shown = list(self.question.choices)
         self.selected = min(self.question.selected, max(len(self.shown) - 1, 0))
 
@@ -91,6 +101,13 @@ class OpenQuestion:
         """Select another choice."""
         if self.shown:
             self.selected = (self.selected + by) % len(self.shown)
+
+    def toggle(self, value: str) -> None:
+        """Mark a choice, or take its mark away."""
+        if value in self.marked:
+            self.marked.remove(value)
+        else:
+            self.marked.append(value)
 
     def narrow(self, search: str) -> None:
         """Show the choices that contain all words of the search."""
@@ -171,16 +188,14 @@ def question_lines(asked: OpenQuestion, count: int, width: int, height: int, the
     more = f" (1 of {count})" if count > 1 else ""
     title = _rows(plain(question.title) + more, width, max(height // 3, 1))
     head = [paint(clip("-" * width, width), theme.dim), *(paint(row, theme.selected) for row in title)]
-    choices, selected = _choice_lines(asked, width, theme, DETAIL_ROWS)
-    if len(head) + len(choices) >= height:
-        choices, selected = _choice_lines(asked, width, theme, 1)
-    hint = paint(clip(_hint(asked), width), theme.dim)
+    wanted = min(len(question.body(width, height)), MIN_BODY)  # what is asked about must be seen
+    choices, selected = _fit_choices(asked, width, theme, height - len(head) - 1 - wanted)
     room = max(height - len(head) - len(choices) - 1, 0)
+    hint = paint(clip(_hint(asked), width), theme.dim)
     body = list(question.body(width, room))
     if len(body) > room:
-        body = [*body[: max(room - 1, 0)], paint(clip(f"  (+{len(body) - room + 1} more lines)", width), theme.dim)][
-            :room
-        ]
+        more = f"  (+{len(body) - room + 1} more lines, Ctrl+O shows them)"
+        body = [*body[: max(room - 1, 0)], paint(clip(more, width), theme.warning)][:room]
     if question.about is not None and asked.choice is not None and room > len(body):
         newest = list(question.about(asked.choice.value))[-min(room - len(body), ABOUT_ROWS) :]
         body += [paint(clip(plain(row), width), theme.dim) for row in newest]
@@ -195,7 +210,18 @@ def _rows(text: str, width: int, most: int, indent: str = "") -> list[str]:
     return [clip(row, width) for row in rows]
 
 
-def _choice_lines(asked: OpenQuestion, width: int, theme: Theme, detail_rows: int) -> tuple[list[str], int]:
+def _fit_choices(asked: OpenQuestion, width: int, theme: Theme, most: int) -> tuple[list[str], int]:
+    """The choices in so many rows, if that can be, and the row of the selected one."""
+    for label_rows, detail_rows in SQUEEZES:
+        lines, selected = _choice_lines(asked, width, theme, label_rows, detail_rows)
+        if len(lines) <= most:
+            return lines, selected
+    return _choice_lines(asked, width, theme, *SQUEEZES[-1])
+
+
+def _choice_lines(
+    asked: OpenQuestion, width: int, theme: Theme, label_rows: int, detail_rows: int
+) -> tuple[list[str], int]:
     first = max(0, min(asked.selected - MAX_CHOICES // 2, len(asked.shown) - MAX_CHOICES))
     lines: list[str] = []
     selected = 0
@@ -203,13 +229,14 @@ def _choice_lines(asked: OpenQuestion, width: int, theme: Theme, detail_rows: in
         lines.append(clip(f"  search: {plain(asked.search)}", width))
     for at, choice in list(enumerate(asked.shown))[first : first + MAX_CHOICES]:
         number = "" if asked.question.searchable else f"{at + 1}. "
-        head = f"{'>' if at == asked.selected else ' '} {number}{plain(choice.label)}"
+        mark = f"[{'x' if choice.value in asked.marked else ' '}] " if choice.toggles else ""
+        head = f"{'>' if at == asked.selected else ' '} {number}{mark}{plain(choice.label)}"
         if at == asked.selected:
             selected = len(lines)
         colour = theme.selected if at == asked.selected else ""
-        rows = wrap(head, width, "     ")
-        lines += [paint(clip(row, width), colour) for row in rows]
-        if choice.detail:
+        rows = _rows(head, width, ROWS if at == asked.selected else label_rows, "     ")
+        lines += [paint(row, colour) for row in rows]
+        if choice.detail and detail_rows:
             rows = _rows(f"     {plain(choice.detail)}", width, detail_rows, "     ")
             lines += [paint(row, theme.dim) for row in rows]
     if not asked.shown:
@@ -225,5 +252,9 @@ def _hint(asked: OpenQuestion) -> str:
     if asked.question.hint:
         return f"  {asked.question.hint}"
     keys = "type to search, arrows, Enter" if asked.question.searchable else "a number, or arrows and Enter"
+    if asked.choice and asked.choice.toggles:
+        keys += ", marks"
+    if any(choice.takes_words for choice in asked.shown):
+        keys += ", or words"
     tab = ", Tab edits" if asked.choice and asked.choice.edits_on_tab else ""
     return f"  {keys}{tab}, Esc leaves"

@@ -7,7 +7,7 @@ from prompt_toolkit.filters import Filter
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.keys import Keys
 
-from handrail.tui.interactive.dialog import DialogReply, Questions
+from handrail.tui.interactive.dialog import DialogReply, OpenQuestion, Questions
 
 
 class DialogKeys:
@@ -53,22 +53,24 @@ class DialogKeys:
         choice = current.choice if current else None
         if current is None or choice is None:
             return
-        if choice.edit is not None and (tab or not choice.edits_on_tab):
+        if choice.toggles:
+            current.toggle(choice.value)
+        elif choice.edit is not None and (tab or not choice.edits_on_tab):
             current.editing = True
             self._edit.text = choice.edit
             self._edit.cursor_position = len(choice.edit)
             self._on_change()
         elif not tab:
-            self._questions.reply(DialogReply(choice.value, choice.edit or ""))
+            self._questions.reply(DialogReply(choice.value, choice.edit or "", tuple(current.marked)))
 
     def _take_edit(self) -> None:
         current = self._questions.current
         if current is not None and current.choice is not None:
             current.editing = False
-            self._questions.reply(DialogReply(current.choice.value, self._edit.text))
+            self._questions.reply(DialogReply(current.choice.value, self._edit.text, tuple(current.marked)))
 
     def _on_key(self, key: str) -> None:
-        """A number takes a choice, a letter answers with it; in a searchable list, letters narrow the choices down."""
+        """A number takes a choice, a letter answers with it or begins an answer in words; in a list it searches."""
         current = self._questions.current
         if current is None:
             return
@@ -76,6 +78,17 @@ class DialogKeys:
             current.narrow(current.search + key if key else current.search[:-1])
         elif key in current.question.letters and current.choice is not None:
             self._questions.reply(DialogReply(current.choice.value, current.question.letters[key]))
+        elif key == " " and current.choice is not None and current.choice.toggles:
+            self._choose()
         elif key.isdecimal() and 0 < int(key) <= len(current.shown):
             current.selected = int(key) - 1
             self._choose()
+        elif key.isprintable() and key.strip():
+            self._begin_words(current, key)
+
+    def _begin_words(self, current: OpenQuestion, key: str) -> None:
+        for at, choice in enumerate(current.shown):
+            if choice.takes_words:
+                current.selected = at
+                self._choose()
+                self._edit.insert_text(key)

@@ -9,13 +9,17 @@ from handrail.tui.text import clip
 
 HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+NO_NEWLINE = "\\ No newline at end of file"
 MAX_COMPARED = 500
 """Longer lines are not compared word by word."""
 
 
-def diff_lines(diff: str, width: int, theme: Theme) -> list[str]:
-    """The diff drawn in lines that fit."""
-    rows = list(_rows(diff.split("\n")))
+def diff_lines(diff: str, width: int, theme: Theme, *, numbered: bool = True) -> list[str]:
+    """The diff drawn in lines that fit; without numbers if it is not known where in its file it belongs."""
+    lines = diff.split("\n")
+    if lines.count(NO_NEWLINE) > 1:  # neither text ends with one, so that did not change
+        lines = [line for line in lines if line != NO_NEWLINE]
+    rows = list(_rows(lines))
     digits = max((len(str(number)) for number, _, _ in rows if number), default=1)
     drawn: list[str] = []
     for at, (number, mark, text) in enumerate(rows):
@@ -23,7 +27,7 @@ def diff_lines(diff: str, width: int, theme: Theme) -> list[str]:
             if drawn:
                 drawn.append(paint(" " * (digits - 1) + "...", theme.dim))
             continue
-        head = f"{number or '':>{digits}} {mark} "
+        head = f"{number or '':>{digits}} {mark} " if numbered else f"{mark} "
         shown = clip(text.expandtabs(4), max(width - len(head), 1))
         colour = {"+": theme.added, "-": theme.removed}.get(mark, "")
         other = _partner(rows, at)

@@ -12,17 +12,20 @@ from handrail.conversation.blocks import Image
 
 FOLDED_LINES, FOLDED_CHARACTERS = 10, 1_000
 """A longer paste is folded."""
-PLACEHOLDER = re.compile(r"\[pasted text #(\d+)[^\]]*\]")
+MAX_PASTED, MAX_IMAGES = 20_000_000, 20
+"""Characters of pasted texts, and images, that are remembered."""
+PLACEHOLDER = re.compile(r"\[pasted text #(\d{1,9})[^\]]*\]")
 IMAGE_PLACEHOLDER = re.compile(r"\[image #(\d{1,6})\]")
 MAX_HISTORY = 2_000
 MAX_ENTRY = 20_000
 
 
 class PastedTexts:
-    """Pasted texts by number; the input line holds a placeholder for each."""
+    """Pasted texts by number; the input line holds a placeholder for each. The oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._texts: list[str] = []
+        self._texts: dict[int, str] = {}
+        self._count = 0
 
     def fold(self, text: str) -> str:
         """What is put into the input line for a paste: the text, or a placeholder if it is long."""
@@ -30,41 +33,45 @@ class PastedTexts:
         lines = text.count("\n") + 1
         if lines <= FOLDED_LINES and len(text) <= FOLDED_CHARACTERS:
             return text
-        self._texts.append(text)
-        return f"[pasted text #{len(self._texts)}, {lines} line{'s' if lines > 1 else ''}, {len(text):,} characters]"
+        self._count += 1
+        self._texts[self._count] = text
+        while len(self._texts) > 1 and sum(map(len, self._texts.values())) > MAX_PASTED:
+            del self._texts[min(self._texts)]
+        return f"[pasted text #{self._count}, {lines} line{'s' if lines > 1 else ''}, {len(text):,} characters]"
 
     def unfold(self, text: str) -> str:
         """The text with what was pasted in the place of the placeholders."""
-        return PLACEHOLDER.sub(self._text_of, text)
-
-    def _text_of(self, found: re.Match[str]) -> str:
-        number = int(found[1])
-        return self._texts[number - 1] if 0 < number <= len(self._texts) else found[0]
+        return PLACEHOLDER.sub(lambda found: self._texts.get(int(found[1]), found[0]), text)
 
 
 class PastedImages:
-    """Images by number; a message holds a placeholder for each."""
+    """Images by number; a message holds a placeholder for each. The oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._images: list[Image] = []
+        self._images: dict[int, Image] = {}
+        self._count = 0
 
     def add(self, image: Image) -> str:
         """What stands for the image in a message."""
-        self._images.append(image)
-        return f"[image #{len(self._images)}]"
+        self._count += 1
+        self._images[self._count] = image
+        if len(self._images) > MAX_IMAGES:
+            del self._images[min(self._images)]
+        return f"[image #{self._count}]"
 
     def named_in(self, text: str) -> tuple[Image, ...]:
         """The images whose placeholders stand in a message."""
         numbers = dict.fromkeys(int(found[1]) for found in IMAGE_PLACEHOLDER.finditer(text))
-        return tuple(self._images[number - 1] for number in numbers if 0 < number <= len(self._images))
+        return tuple(self._images[number] for number in numbers if number in self._images)
 
 
 class PromptHistory(History):
     """What was sent, one JSON text a line, in a file that only its owner may read."""
 
-    def __init__(self, file: Callable[[], Path | None]) -> None:
+    def __init__(self, file: Callable[[], Path | None], unfold: Callable[[str], str]) -> None:
         super().__init__()
         self._find_file = file
+        self._unfold = unfold
         self._file: Path | None = None
         self._last = ""
 
@@ -85,7 +92,8 @@ class PromptHistory(History):
             yield entry
 
     def store_string(self, string: str) -> None:
-        """Add an entry, unless it repeats the one before."""
+        """Add an entry, with what was pasted into it, unless it repeats the one before."""
+        string = self._unfold(string)
         if self._file is None or string == self._last or len(string) > MAX_ENTRY:
             return
         self._last = string

@@ -19,10 +19,18 @@ else:  # the first frame does not need it
 class LiveRegion:
     """The lines of the moment. `view` gives the conversation, as soon as there is something of it to draw."""
 
-    def __init__(self, turns: Turns, theme: Callable[[], Theme], view: "Callable[[], ConversationView | None]") -> None:
+    def __init__(
+        self,
+        turns: Turns,
+        theme: Callable[[], Theme],
+        view: "Callable[[], ConversationView | None]",
+        takes_commands: Callable[[], bool],
+    ) -> None:
+        """`takes_commands`: whether letters are commands of vi now."""
         self._turns = turns
         self._theme = theme
         self._view = view
+        self._takes_commands = takes_commands
         self.facts: footer.FooterFacts | None = None
         """What the footer tells; None = the session is not open yet."""
         self.status_line = ""
@@ -59,4 +67,5 @@ class LiveRegion:
         own = [clip(plain(self.status_line), width)] if self.status_line else []
         if self.facts is None:
             return [*own, paint(clip("opening the session ...", width), theme.dim)]
-        return [*own, footer.footer_line(self.facts, width, theme)]
+        vi = "vi commands (i types) | " if self._takes_commands() else ""
+        return [*own, paint(vi, theme.warning) + footer.footer_line(self.facts, width - len(vi), theme)]

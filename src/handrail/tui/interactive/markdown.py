@@ -110,6 +110,13 @@ def markdown_lines(source: str, width: int, theme: Theme) -> list[str]:
     return lines
 
 
+def code_lines(code: str, language: str, width: int, theme: Theme) -> list[str]:
+    """Code that was made harmless, highlighted, in lines that fit."""
+    console = _console(width, coloured=theme.has_colour)
+    drawn = Syntax(code, language, theme=theme.code or "ansi_dark", word_wrap=True, background_color="default")
+    return [_ansi(line, theme) for line in console.render_lines(drawn, console.options, pad=False)]
+
+
 def _ansi(line: list[Segment], theme: Theme) -> str:
     """A line of segments as text with colours, without blanks at its end."""
     segments = [segment for segment in line if not segment.control]

@@ -1,6 +1,7 @@
 """Colours of the conversation: themes, and text painted in their roles."""
 
 import os
+import re
 from collections.abc import Mapping
 
 from handrail.records import record
@@ -41,6 +42,8 @@ THEMES = {
     )
 }
 NONE = THEMES["none"]
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What sets a colour in painted text."""
 
 
 def theme_for(name: str, env: Mapping[str, str] = os.environ) -> Theme:

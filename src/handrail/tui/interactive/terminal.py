@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.input import Input
 
@@ -17,10 +17,10 @@ from handrail.tui.interactive.completion import PromptCompleter
 from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
 from handrail.tui.interactive.file_index import FileIndex
 from handrail.tui.interactive.frames import FrameOutput
-from handrail.tui.interactive.input_line import PromptHistory
+from handrail.tui.interactive.input_line import PastedTexts, PromptHistory
 from handrail.tui.interactive.key_bindings import DEFAULT_KEYS
 from handrail.tui.interactive.live_region import LiveRegion
-from handrail.tui.interactive.paint import Theme, theme_for
+from handrail.tui.interactive.paint import COLOUR, Theme, theme_for
 from handrail.tui.interactive.session_completions import SessionCompletions
 from handrail.tui.interactive.turns import Turns
 
@@ -70,15 +70,19 @@ class Terminal:
         self._background: set[asyncio.Task[None]] = set()
         self.failure: BaseException | None = None
         self.turns = Turns(self)
-        self._region = LiveRegion(self.turns, lambda: self.theme, lambda: self.__dict__.get("view"))
+        self._region = LiveRegion(
+            self.turns, lambda: self.theme, lambda: self.__dict__.get("view"), lambda: self.app.takes_vi_commands
+        )
         offers = SessionCompletions(lambda: self.chat, self.start, lambda text: self.say(text, "bad"))
+        self._pasted = PastedTexts()
         files = FileIndex(options.list_files or _no_files)
         self.app = TerminalApp(
             output,
             source,
             actions=self.turns,
             drawing=self._region,
-            history=PromptHistory(options.history),
+            history=PromptHistory(options.history, self._pasted.unfold),
+            pasted=self._pasted,
             completer=PromptCompleter(offers.command_hints, files, offers.argument_values, offers.server_mentions),
             keys=dict(options.keys or DEFAULT_KEYS),
             theme=lambda: self.theme,
@@ -93,6 +97,7 @@ class Terminal:
                 self.turns.submit(first_prompt)
             self.start(self._open(open_chat))
 
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: self._on_loop_error(context))
         try:
             await self.app.run(begin)
         finally:
@@ -120,11 +125,21 @@ class Terminal:
         task.add_done_callback(self._on_task_end)
         return task
 
+    def _on_loop_error(self, context: dict[str, Any]) -> None:
+        """What went wrong outside of every task ends the conversation as well."""
+        if isinstance(error := context.get("exception"), Exception):
+            self._fail(error)
+        else:
+            self.say(str(context["message"]), "warning")
+
+    def _fail(self, error: BaseException) -> None:
+        self.failure = self.failure or error
+        self.app.stop()
+
     def _on_task_end(self, task: "asyncio.Task[None]") -> None:
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.failure = self.failure or error
-            self.app.stop()
+            self._fail(error)
 
     # What draws: the front of a chat
 
@@ -169,9 +184,23 @@ class Terminal:
             self.notify(question.title)
         return await self.app.ask(question)
 
+    @property
+    def open_question(self) -> str:
+        """The whole question on the screen, of which a small terminal shows only a part; empty if there is none."""
+        current = self.app.questions.current
+        if current is None:
+            return ""
+        lines = current.question.body(self._output.get_size().columns - 2, 10_000)
+        return "\n".join((f"--- asked now: {plain(current.question.title)}", *(COLOUR.sub("", line) for line in lines)))
+
     async def page(self, text: str) -> None:
         """Show a long text on a screen of its own."""
         await pager.show_pages(text, self._output, self._source)
+
+    def wait_for(self, what: str) -> None:
+        """Show what is waited for."""
+        self.view.wait_for(what)
+        self.app.pace.request_frame()
 
     def write_sequence(self, text: str) -> None:
         """Send the terminal a sequence that draws nothing."""
@@ -203,6 +232,10 @@ class Terminal:
     def typed(self) -> str:
         """What stands in the input line."""
         return self.app.buffer.text
+
+    def unfold(self, text: str) -> str:
+        """What was typed with what was pasted into it."""
+        return self._pasted.unfold(text)
 
     def insert(self, text: str) -> None:
         """Put a text into the input line."""

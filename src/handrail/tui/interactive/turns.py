@@ -28,6 +28,10 @@ class TurnHost(Protocol):
 
     def clear_input(self) -> None: ...
 
+    def insert(self, text: str) -> None: ...
+
+    def unfold(self, text: str) -> str: ...
+
     @property
     def typed(self) -> str: ...
 
@@ -43,7 +47,7 @@ class Turns:
         self._last_escape = self._last_leave = -TWICE
         self._is_over = False
         self.waiting: list[str] = []
-        """The messages that wait."""
+        """The messages that wait, with placeholders for what was pasted into them."""
 
     @property
     def is_leaving(self) -> bool:
@@ -62,7 +66,7 @@ class Turns:
             self._next()
         elif self.waiting and self._chat is not None and self._chat.session.conversation.running:
             waiting, self.waiting = self.waiting, []
-            self._chat.queue("\n\n".join(waiting))
+            self._chat.queue(self._host.unfold("\n\n".join(waiting)))
         self._host.refresh()
 
     def take_back(self) -> str:
@@ -114,6 +118,10 @@ class Turns:
         self._host.refresh()
 
     def _stop_work(self) -> None:
+        """Stop what runs; messages that wait for it go back into the input line, because nothing should run now."""
+        if self.waiting:
+            waiting, self.waiting = self.waiting, []
+            self._host.insert("\n\n".join(waiting))
         if self._chat is not None and self._chat.session.conversation.running:
             self._chat.interrupt()
         elif self._work is not None:
@@ -123,7 +131,7 @@ class Turns:
         if self._chat is None or self._work is not None or self._is_over:
             return
         if self.waiting:
-            self._begin_turn(self._chat, self._chat.send(self.waiting.pop(0)))
+            self._begin_turn(self._chat, self._chat.send(self._host.unfold(self.waiting.pop(0))))
         elif self._watch is None:
             self._watch = self._host.start(self._wait_to_wake(self._chat))
 

@@ -141,7 +141,7 @@ class ConversationView:
             case RequestSent():
                 self._slots.clear()
                 self._drafts.clear()
-                self._wait_for("waiting for the model")
+                self.wait_for("waiting for the model")
             case MessageComplete() | AnswerDiscarded():
                 self._end_message()
             case RunEnded():
@@ -155,7 +155,7 @@ class ConversationView:
                 self._end_message()
                 self.say(f"{failure.message} Asking again ({attempt}).", "warning")
             case Summarising(on):
-                self._wait_for("shortening the conversation" if on else "")
+                self.wait_for("shortening the conversation" if on else "")
             case Compacted(messages_before=before, messages_after=after, kind="full"):
                 self.say(f"The conversation was summarised: {before} messages became {after}.", dim=True)
             case Notice(text):
@@ -178,9 +178,9 @@ class ConversationView:
         match event:
             case BlockStart(slot=slot, kind="tool_use", name=name):
                 self._drafts[slot] = CallDraft(name, self._draw_draft)
-                self._wait_for("writing a call")
+                self.wait_for("writing a call")
             case BlockStart(slot=slot, kind=kind):
-                self._wait_for("thinking" if kind == "thinking" else "")
+                self.wait_for("thinking" if kind == "thinking" else "")
                 if kind == "text":
                     self._slots[slot] = False
                 self._thought_since = self._clock() if kind == "thinking" else self._thought_since
@@ -206,7 +206,7 @@ class ConversationView:
     def _end_message(self) -> None:
         self._end_answer()
         self._drafts.clear()
-        self._wait_for("")
+        self.wait_for("")
 
     def _end_answer(self) -> None:
         answer, self._answer = self._answer, None
@@ -248,7 +248,7 @@ class ConversationView:
         match event:
             case CallQueued(use):
                 if not self._drafts:
-                    self._wait_for("")
+                    self.wait_for("")
                 self._calls[use.id] = LiveCall(event, label(event.card))
             case CallStarted(use, at, interruptible=interruptible) if call := self._calls.get(use.id):
                 call.started, call.interruptible = at, interruptible
@@ -287,7 +287,8 @@ class ConversationView:
 
     # The lines of the moment
 
-    def _wait_for(self, what: str) -> None:
+    def wait_for(self, what: str) -> None:
+        """Show what is waited for, and for how long; empty = nothing any more."""
         if not what:
             self._waiting = None
         elif self._waiting is None or self._waiting[0] != what:
@@ -329,8 +330,8 @@ class ConversationView:
         if self._waiting is not None:
             what, since = self._waiting
             for draft in self._drafts.values():
-                what = clip(draft.line(), 60)
-            lines.append(f"{mark} {what}, {duration(now - since)} (Esc interrupts)")
+                what = draft.line()
+            lines.append(f"{mark} {clip(what, 60)}, {duration(now - since)} (Esc interrupts)")
         return [paint(clip(plain(line), width), theme.dim) for line in lines]
 
     def _call_line(self, call: LiveCall, mark: str, now: float) -> str:
