@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from handrail.testing import say, use
 from handrail.web.assets import assets
@@ -193,10 +193,51 @@ def test_a_page_that_stays_open_follows_its_session_and_does_not_grow(chromium: 
 
         page.get_by_role("list", name="Conversation").evaluate("(list) => { list.scrollTop = list.scrollHeight; }")
         page.get_by_text("The second answer.").wait_for()
-        page.get_by_text("121 calls").or_(page.get_by_text("120 calls")).wait_for()
+        page.get_by_text("120 calls").wait_for()
+        before = dom_counts(page)
+        append_calls(session, 400)
+        page.get_by_text("520 calls").wait_for()
+        page.get_by_role("list", name="Conversation").evaluate("(list) => { list.scrollTop = list.scrollHeight; }")
+        page.get_by_text("file 399").wait_for()
+        after = dom_counts(page)
+
         assert len(watched.requests) == loaded  # nothing was loaded again
         assert page.locator(".vrow").count() < 60
+        assert (
+            after["nodes"] < before["nodes"] + 200,
+            after["jsEventListeners"] < before["jsEventListeners"] + 20,
+        ) == (
+            True,
+            True,
+        )
         assert watched.complaints == []
+
+
+def dom_counts(page: Page) -> dict[str, int]:
+    """How many nodes and listeners the page holds, after what is garbage is gone."""
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("HeapProfiler.collectGarbage")
+    counts: dict[str, int] = devtools.send("Memory.getDOMCounters")
+    devtools.detach()
+    return counts
+
+
+def append_calls(session: Path, count: int) -> None:
+    """Write calls into a session as if it had gone on."""
+    with session.open("a") as file:
+        for number in range(count):
+            block = {
+                "type": "tool_use",
+                "id": f"more{number}",
+                "name": "Read",
+                "input": {"file_path": f"file {number}"},
+            }
+            result = {"type": "tool_result", "tool_use_id": f"more{number}", "content": "ok"}
+            for line in (
+                {"type": "assistant", "message": {"model": "m", "content": [block]}},
+                {"type": "user", "message": {"content": [result]}},
+            ):
+                file.write(json.dumps(line) + "\n")
 
 
 def test_events_can_be_resumed_by_their_id_and_begin_again_when_that_is_not_known(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ function sessionRow(s) {
 async function route() {
   leave();
   leave = () => {};
-  const [, kind, id, view] = location.hash.split("/").map((part) => decodeURIComponent(part));
   try {
+    const [, kind, id, view] = location.hash.split("/").map((part) => decodeURIComponent(part));
     if (exported) leave = await openRun(exported, id || "conversation");
     else if (kind === "run") {
       if (held?.id !== id) held = await api(`run/${encodeURIComponent(id)}`);
