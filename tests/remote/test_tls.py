@@ -13,7 +13,7 @@ from handrail.conversation.blocks import Text
 from handrail.testing.model_server import ModelServer, Reply
 from tests.remote.serving import TOKENS, all_lines, served, start, write_config
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.needs("openssl")]
 NAME, ADDRESS = "runs.test", "127.0.0.2"
 
 

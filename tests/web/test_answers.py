@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Locator, Page
@@ -10,6 +11,7 @@ from handrail.conversation.blocks import Text, ToolUse
 from handrail.session.live.question_json import MAX_SHOWN
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.web.live import live_sessions
+from tests.remote.serving import all_lines, get, served, start, write_config
 from tests.web.test_live import asks, audit, pages, started
 
 pytestmark = pytest.mark.anyio
@@ -98,3 +100,36 @@ async def test_a_call_that_is_too_large_to_be_shown_is_cut_and_answered_all_the_
         out, _ = await running.communicate()
     assert out.decode().strip() == "Done."
     assert (project / "large.txt").read_text() == write["content"]
+
+
+async def test_a_question_of_a_served_run_reaches_the_page_too(tmp_path: Path) -> None:
+    state = Path(f"{tmp_path}-state")
+    state.mkdir(mode=0o700)
+    replies = [command(1, "touch made", "Make it"), Reply((Text("Done."),), to="Make it")]
+    async with (
+        ModelServer(replies) as model,
+        live_sessions(state) as live,
+        served(model, tmp_path, write_config(tmp_path), HANDRAIL_LIVE="1") as server,
+        server.client() as ann,
+    ):
+        assert live is not None
+        run = await start(ann, "Make it.")
+        version = -1
+        while not live.questions():
+            version = await live.wait_for_change(version)
+        [question] = live.questions()
+        [far] = (await get(ann, run["id"]))["questions"]
+        answer = {"session": question["session"], "question": question["id"], "digest": question["digest"]}
+        assert await live.answer("Ada", {**answer, "choice": "allow"}) == ""
+        lines = await all_lines(ann, run["id"])
+        late = await ann.post(f"/v1/runs/{run['id']}/answer", json={"question": far["id"], "choice": "deny"})
+
+    assert lines[-1]["result"] == "Done."
+    assert ("session" in choices_of(question), choices_of(far)) == (True, ["allow", "stop", "deny"])
+    assert (late.status_code, (tmp_path / "shop" / "made").exists()) == (409, True)
+    [line] = audit(state)
+    assert (line["by"], line["origin"]["client"]) == ("person Ada", "ann")
+
+
+def choices_of(question: dict[str, Any]) -> list[str]:
+    return [each["value"] for each in question["choices"]]

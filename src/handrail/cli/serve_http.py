@@ -15,7 +15,7 @@ from handrail.remote.app import make_app
 from handrail.remote.config import ServeConfig
 from handrail.remote.service import open_service
 from handrail.serve.guard import App, Door
-from handrail.serve.listen import BindAddress, address_of
+from handrail.serve.listen import BindAddress, address_of, with_names
 from handrail.serve.server import serve
 
 FILES = 16_384
@@ -55,13 +55,8 @@ async def serve_runs(
     plain_log()
     _raise_file_limit()
     address = address_of(endpoint, listener)
-    names = [name.lower() for name in config.listen.names]
-    suffixes = ("", ":443", f":{address.port}") if endpoint.tls else ("", ":443")
-    door = Door(
-        address.hosts | frozenset(f"{name}{port}" for name in names for port in suffixes),
-        address.origins | frozenset(f"https://{name}{port}" for name in names for port in suffixes),
-        config.tokens,
-    )
+    named = with_names(address, config.listen.names)
+    door = Door(named.hosts, named.origins, config.tokens)
     stop = asyncio.Event()
     on_signals(stop.set)
     async with (

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail.gateway.http import McpEndpoint
@@ -11,7 +10,7 @@ from handrail.gateway.offering import McpServer
 from handrail.gateway.service import McpService
 from handrail.lazy import lazy
 from handrail.serve.guard import Door
-from handrail.serve.listen import Address, BindAddress, address_of, bind, check_endpoint, check_installed
+from handrail.serve.listen import Address, BindAddress, address_of, bind, check_endpoint, check_installed, with_names
 
 if TYPE_CHECKING:
     from handrail.serve import server as http_server
@@ -48,17 +47,3 @@ async def serve_http(
                 await app.aclose()
     finally:
         await asyncio.shield(service.aclose())
-
-
-def with_names(address: Address, names: Iterable[str]) -> Address:
-    """The address with more names; its URL has the first of them."""
-    names = [name.lower() for name in names]
-    if not names:
-        return address
-    hosts = {host for name in names for host in (name, f"{name}:443", f"{name}:{address.port}")}
-    return replace(
-        address,
-        url=f"{address.url.partition('://')[0]}://{names[0]}:{address.port}",
-        hosts=address.hosts | hosts,
-        origins=address.origins | {f"https://{host}" for host in hosts},
-    )

@@ -7,6 +7,8 @@ could start commands on this machine, or read along.
 
 import errno
 import socket
+from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -93,3 +95,17 @@ def address_of(endpoint: BindAddress, listener: socket.socket) -> Address:
     host = endpoint.host.strip("[]")
     name = f"[{host}]" if ":" in host else host
     return Address(f"{'https' if endpoint.tls else 'http'}://{name}:{port}", port, hosts, origins)
+
+
+def with_names(address: Address, names: Iterable[str]) -> Address:
+    """The address with more names; its URL has the first of them."""
+    names = [name.lower() for name in names]
+    if not names:
+        return address
+    hosts = {host for name in names for host in (name, f"{name}:443", f"{name}:{address.port}")}
+    return replace(
+        address,
+        url=f"{address.url.partition('://')[0]}://{names[0]}:{address.port}",
+        hosts=address.hosts | hosts,
+        origins=address.origins | {f"https://{host}" for host in hosts},
+    )
