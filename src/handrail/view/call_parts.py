@@ -17,9 +17,9 @@ def shorten(value: Any) -> Any:
 
 
 def set_decision(call: CallData, decision: DecisionData, subject: str) -> None:
-    """Set the decision about a call, and what the log says it is about."""
+    """Set the decision about a call; what the log says it is about counts where its input says nothing."""
     call["decision"] = decision
-    call["subject"] = subject or call["subject"]
+    call["subject"] = call["subject"] or subject
     if (stages := call["stages"]) is not None:
         stages["waited"] = min(decision["waiting"], stages["decided"])
 

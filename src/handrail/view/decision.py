@@ -6,7 +6,7 @@ from typing import Any
 from handrail.tools.permission import Strength
 from handrail.view.model import DecisionData, OpinionData
 
-SUBJECT_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description", "prompt")
+SUBJECT_KEYS = ("command", "file_path", "notebook_path", "pattern", "path", "url", "query", "description", "prompt")
 MAX_SUBJECT = 200
 
 
