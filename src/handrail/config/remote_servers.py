@@ -8,18 +8,13 @@ a variable with a secret and have it sent somewhere. The token itself is in no f
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from handrail.config.snapshot import Settings
 from handrail.errors import UrlError
-from handrail.lazy import lazy
+from handrail.http import urls
 from handrail.records import record
 from handrail.tools.remote import RemoteServer
-
-if TYPE_CHECKING:
-    from handrail.http import urls
-else:
-    urls = lazy("handrail.http.urls")  # every start asks for servers, and most have none
 
 KEY = "remoteServers"
 SOURCES = ("user", "flag", "policy")

@@ -13,25 +13,22 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import LspError, SandboxError
+from handrail.files import paths, search_path
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
+from handrail.mcp import environment
+from handrail.processes import sandbox_contract
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.code_questions import CodeAnswer, CodeQuestion, CodeView
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status
 
 if TYPE_CHECKING:
-    from handrail.files import paths, search_path
     from handrail.lsp import known, server, servers
     from handrail.mcp import config as variables
-    from handrail.mcp import environment
-    from handrail.processes import sandbox_contract, spawn
+    from handrail.processes import spawn
 else:
-    environment = lazy("handrail.mcp.environment")
     known = lazy("handrail.lsp.known")
-    paths = lazy("handrail.files.paths")
-    sandbox_contract = lazy("handrail.processes.sandbox_contract")
-    search_path = lazy("handrail.files.search_path")
     servers = lazy("handrail.lsp.servers")
     spawn = lazy("handrail.processes.spawn")
     variables = lazy("handrail.mcp.config")
