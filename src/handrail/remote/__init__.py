@@ -1,5 +1,5 @@
 """
-Runs started from elsewhere: what `handrail serve` may start, for whom, and what is kept of it.
+Remote runs: what `handrail serve` may start, for whom, and the records of runs.
 
     config -> places -> runs -> run         a request becomes a governed run in a listed folder
                          |       |
