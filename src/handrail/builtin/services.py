@@ -60,7 +60,7 @@ class ToolServices:
     language_servers: LanguageServers | None = None
     """Answer questions about code; None = there are none."""
     schedules: Schedules | None = None
-    """Start prompts by the clock; None = there are none."""
+    """Schedules prompts; None = there are no schedules."""
     sandbox: Sandbox | None = None
     """The sandbox of commands; None = they are not sandboxed."""
     undo: "Undo | None" = None

@@ -1,4 +1,4 @@
-"""Decides what of a run is shown while it goes on."""
+"""Decides what of a run is shown while it runs."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""What the person at a terminal sees of a run while it goes on, and is asked."""
+"""Shows a run on a terminal as it happens, and asks the user."""
 
 import argparse
 import os

@@ -236,7 +236,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "plugins": ("add, list, switch and check plugins", _plugins, "handrail.cli.plugins"),
     "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
     "schedule": (
-        "list, add, remove and start prompts that come by the clock",
+        "list, add, remove and start scheduled prompts",
         schedule_arguments.arguments,
         "handrail.cli.schedule",
     ),

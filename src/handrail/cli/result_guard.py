@@ -1,4 +1,4 @@
-"""Sees to it that a run that prints JSON ends with a result object, also if it never began."""
+"""Ensures that a run that prints JSON ends with a result object, even if it fails before it starts."""
 
 import sys
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The commands of `handrail schedule`."""
     inner = parser.add_subparsers(dest="what", metavar="list|add|remove|run", required=True)
     listing = add_subcommand(inner, "list", "your durable schedules, of all folders, the next first")
-    add = add_subcommand(inner, "add", "let a prompt come by the clock, in sessions of this folder and in `run`")
+    add = add_subcommand(inner, "add", "schedule a prompt, for sessions of this folder and for `run`")
     add.add_argument(
         "cron", metavar="CRON", help="minute, hour, day of month, month, day of week, in local time: '0 9 * * 1-5'"
     )

@@ -1,4 +1,4 @@
-"""Standard output and error as a terminal gets them: no character reaches it that could steer it behind our back."""
+"""Standard output and error for a terminal: control characters in foreign text are shown, never sent."""
 
 import io
 import sys

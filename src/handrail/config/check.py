@@ -1,4 +1,4 @@
-"""Checks the values of a settings file. Wrong values are left out and reported; the others stand."""
+"""Checks the values of a settings file. Wrong values are left out and reported; the others are kept."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -148,7 +148,7 @@ class History:
             self.transcript.add_message(message)
 
     def replace(self, messages: Iterable[Message]) -> None:
-        """Start over with other messages (compaction, rewind). They are all encoded anew."""
+        """Start over with other messages (compaction, rewind). They are all encoded again."""
         fresh = History(messages)
         self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
         self.filled = 0

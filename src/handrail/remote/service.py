@@ -100,7 +100,7 @@ async def _prune(runs: Runs) -> None:
 
 
 class _Clocks:
-    """Starts runs by the clock: durable schedules of listed folders, and triggers with a time."""
+    """Starts scheduled runs: durable schedules of listed folders, and triggers with a time."""
 
     def __init__(
         self,

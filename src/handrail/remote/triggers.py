@@ -1,4 +1,4 @@
-"""Triggers: prompts that a client keeps at a server, to be started by name or by the clock."""
+"""Triggers: prompts that a client keeps at a server, to be started by name or on a schedule."""
 
 import json
 import os

@@ -1,1 +1,1 @@
-"""Prompts by the clock: the grammar of cron lines, what is due, and the file of those that outlive a session."""
+"""Scheduled prompts: the cron grammar, what is due, and the file of durable schedules."""

@@ -22,7 +22,7 @@ MAX_COUNTED = 1_000
 
 @record
 class ScheduledPrompt:
-    """A prompt that comes by the clock: by a cron line, or once at a time."""
+    """A scheduled prompt: by a cron line, or once at a given time."""
 
     id: str
     prompt: str

@@ -1,4 +1,4 @@
-"""Starts what is due by the clock, with no session open: for `handrail schedule run` and `handrail serve`."""
+"""Starts scheduled prompts that are due, with no session open: for `handrail schedule run` and `handrail serve`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

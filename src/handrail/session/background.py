@@ -1,4 +1,4 @@
-"""What an agent's tools keep running: the model hears of tasks, and all ends with it. Nothing is loaded for nothing."""
+"""Background tasks of an agent: tells the model of their ends, and stops them with the session."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ def task_attachments(
     *,
     resumed: bool = False,
 ) -> Iterable[Attachment]:
-    """What background tasks have to tell an agent that hears of some owners; `resumed`: also those of before."""
+    """The notes of background tasks for an agent, by owner; `resumed`: also those of earlier runs."""
     tasks = _loaded_module(TASKS)
     if tasks is None and resumed and (services().state / "tasks").is_dir():
         tasks = background_tasks

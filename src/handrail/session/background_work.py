@@ -1,4 +1,4 @@
-"""What goes on behind a conversation, sub-agents and tasks, and what wakes the conversation when it is idle."""
+"""Sub-agents and tasks in the background of a conversation, and what wakes it when it is idle."""
 
 import asyncio
 from collections.abc import Callable

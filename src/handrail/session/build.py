@@ -1,5 +1,5 @@
 """
-Opens a session: from a specification to living parts, each made by a function that takes what it needs.
+Opens a session from a specification: each part is made by a function that takes what it needs.
 
     settings -> transcript -> hooks -> model -> tools -> agents -> conversation -> session
 

@@ -1,5 +1,5 @@
 """
-What a session stands on, opened before all else.
+The foundation of a session, opened first.
 
     settings -> plugins and skills -> transcript -> model
 """

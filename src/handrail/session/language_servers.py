@@ -1,5 +1,5 @@
 """
-The language servers of a session: which may be used here, how they are started, and what edits tell of them.
+The language servers of a session: which may be used here, how they are started, and which diagnostics follow an edit.
 
 They run in a trusted folder only, because they read its configuration and some run its code. Nothing of `lsp` is loaded
 before a pool asks in such a folder whether there is a server, and a server itself starts with the first question.
@@ -124,7 +124,7 @@ class SessionLanguageServers:
         return (Attachment(DIAGNOSTICS, (Text(reminder(text)),)),) if text else ()
 
     async def aclose(self) -> None:
-        """End all servers; the next question starts them anew."""
+        """End all servers; the next question starts them again."""
         running, self._running = self._running, None
         if running is not None:
             await running.aclose()
@@ -185,7 +185,7 @@ def _nothing() -> None:
 
 
 def changed_files(outcomes: Sequence[Outcome], run: RunContext, home: str) -> "Iterator[servers.FileChange]":
-    """The files that calls say they have written or removed, each once, with the text of before if it is known."""
+    """The files that calls say they have written or removed, each once, with the previous text if it is known."""
     seen = set()
     for outcome in outcomes:
         if outcome.status is not Status.OK or not outcome.access.changes_files:

@@ -1,4 +1,4 @@
-"""Deletes sessions that were not used for a long time, with all that belongs to them: once a day, and briefly."""
+"""Deletes sessions that were not used for a long time, with their files: once a day, within a time limit."""
 
 import os
 import time

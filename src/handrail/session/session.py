@@ -112,7 +112,7 @@ class Session:
     open_servers: "Callable[[], mcp_servers.Servers]"
     """Opens servers where there were none, for plugins that are switched on later."""
     open_next: "Callable[[], Session]"
-    """Opens the session that takes the place of this one."""
+    """Opens the session that replaces this one."""
     scratch: ScratchFolder | None = None
     """Where its files lie if it keeps none."""
     worktrees: "Callable[[], session_worktrees.SessionWorktrees] | None" = None

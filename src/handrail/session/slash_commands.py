@@ -1,5 +1,5 @@
 """
-Slash commands in prompts: those that are built in, and those that people wrote down.
+Slash commands in prompts: built-in ones, and those defined in files.
 
     /compact keep the file names    the conversation is summarised
     /deploy staging                 the text of `deploy.md` goes to the model
@@ -117,7 +117,7 @@ class SlashCommands:
         return self._run_command(command, called, message)
 
     def _tell(self, answer: str, message: UserMessage, before: str) -> tuple[LoopEvent, ...]:
-        """What a command answers; first, that the session is not the one of before, if it is another."""
+        """What a command answers; first, that the session has changed, if it has."""
         session = self._session
         reset = (ConversationReset(session.id, before),) if session.id != before else ()
         return (*reset, *_text_events(session.conversation, message, answer))

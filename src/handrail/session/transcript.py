@@ -1,4 +1,4 @@
-"""Which session a run writes to: a new one, one that goes on, or a fork of one."""
+"""Which session a run writes to: a new one, a resumed one, or a fork."""
 
 import os
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class TranscriptOptions:
     """The SDK drives us: its own functions look for sessions in a folder that is not ours."""
 
     def for_next(self) -> "TranscriptOptions":
-        """What is asked of a new session that takes the place of this one."""
+        """What is asked of the session that replaces this one."""
         return TranscriptOptions(keep=self.keep, mirrored=self.mirrored, copied=self.copied)
 
 
@@ -67,7 +67,7 @@ def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
 
 
 def _find_imported(wish: TranscriptOptions, cwd: Path, env: Mapping[str, str]) -> Path | None:
-    """The session that the program around us has brought back; it goes on there, and the program hears of it."""
+    """The session that the calling program restored; it continues there, and the program gets its records."""
     if not wish.mirrored or not env.get("CLAUDE_CONFIG_DIR") or not ID.fullmatch(wish.resume):
         return None
     path = mirror_folder(cwd, env) / f"{wish.resume}.jsonl"

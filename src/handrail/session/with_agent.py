@@ -1,4 +1,4 @@
-"""The main conversation in the part of an agent that people wrote down: `--agent NAME`."""
+"""Runs the main conversation as a defined agent: `--agent NAME`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Prompts by the clock: what the tools for them need of the session."""
+"""Scheduled prompts: what their tools need of the session."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from handrail.records import record
 
 @record
 class ScheduleFacts:
-    """A prompt that comes by the clock, as it is shown. Times are seconds since 1970."""
+    """A scheduled prompt, as it is shown. Times are seconds since 1970."""
 
     id: str
     prompt: str

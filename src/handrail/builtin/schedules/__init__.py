@@ -1,1 +1,1 @@
-"""Prompts by the clock: CronCreate, CronDelete, CronList, ScheduleWakeup."""
+"""Scheduled prompts: CronCreate, CronDelete, CronList, ScheduleWakeup."""

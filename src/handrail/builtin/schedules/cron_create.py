@@ -1,4 +1,4 @@
-"""CronCreate: let a prompt come by the clock."""
+"""CronCreate: schedule a prompt."""
 
 from handrail.builtin.schedules.answers import SCHEDULES, schedules_of
 from handrail.builtin.services import ToolServices

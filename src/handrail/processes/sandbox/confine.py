@@ -98,7 +98,7 @@ class CommandSandbox:
         return standing(self.settings, commands, wants_out=wants_out, obstacle=self._obstacle or "")
 
     def plan(self) -> Plan:
-        """What commands may do at present; made anew when the working folders or their git folders have changed."""
+        """What commands may do at present; made again when the working folders or their git folders have changed."""
         folders, roots = self._working_dirs(), self._roots()
         git = git_folders(roots)
         around = PlanInputs(

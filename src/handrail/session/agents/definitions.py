@@ -112,7 +112,7 @@ class LiveDefinitions:
         return self._found
 
     def look_again(self) -> None:
-        """Read them anew when they are next asked for, if a file, a plugin or the settings changed."""
+        """Read them again when they are next asked for, if a file, a plugin or the settings changed."""
         if self._found is not None and self._look() != self._mark:
             self._found = None
 

@@ -1,4 +1,4 @@
-"""The worktree of a sub-agent: made before it begins, ended after it. Loaded with the first agent that works apart."""
+"""The worktree of a sub-agent: made before it begins, ended after it. Loaded with the first isolated agent."""
 
 import asyncio
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def policy_for(place: Worktree) -> Callable[[Policy], Policy]:
 
 
 async def enter_worktree(agent: Subagent, folder: Path, services: ToolServices, parts: SharedParts) -> None:
-    """Let an agent work in a worktree of its own, that of before or a new one; ToolError if it cannot be had."""
+    """Let an agent work in a worktree of its own, its previous one or a new one; ToolError if it cannot be had."""
     place = await worktree_for(agent.record, folder, services, parts.hooks)
     if place.as_json() != agent.record.worktree:
         agent.files = FileMemory()

@@ -1,4 +1,4 @@
-"""The model as a classifier of mode auto: asked whether a call is harmless, and believed only when it says so."""
+"""The classifier of mode auto: asks the model whether a call is harmless; only a clear yes counts."""
 
 import os
 import re

@@ -223,7 +223,7 @@ class Servers:
         return tuple(notes)
 
     async def reconnect(self, name: str) -> None:
-        """End a connection and make it anew; HandrailError if there is no such server, or it cannot be reached."""
+        """Connect again; HandrailError if there is no such server, or it cannot be reached."""
         each = self._find(name)
         await each.connection.aclose()
         await each.connect_now()
@@ -257,7 +257,7 @@ class Servers:
         return "".join(block.text for block in output.blocks if isinstance(block, Text))
 
     async def aclose(self) -> None:
-        """End all connections; `connect` makes them anew."""
+        """End all connections; `connect` makes them again."""
         await asyncio.gather(*(each.connection.aclose() for each in self._servers.values()))
 
     def _find(self, name: str) -> ConfiguredServer:

@@ -38,7 +38,7 @@ MAX_LINTED = 2_000
 
 @record
 class StartCheck:
-    """What is wrong with the rules and hooks of a session. `remarks_due`: wide rules of it were not told of before."""
+    """What is wrong with the rules and hooks of a session. `remarks_due`: its wide rules were not reported before."""
 
     notes: tuple[str, ...] = ()
     remarks_due: bool = False

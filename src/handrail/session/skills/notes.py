@@ -1,5 +1,5 @@
 """
-The skills of a session as its conversations see them: a list of what there is, told again when it changes.
+The list of skills that the conversations of a session see, sent again when it changes.
 
 Files are looked at when a prompt begins. What changed since is told behind what was said, so that nothing of the cached
 prefix moves.

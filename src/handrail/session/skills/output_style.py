@@ -1,4 +1,4 @@
-"""The output style of a session: a reminder in the conversation, told again when another style is chosen."""
+"""The output style of a session: a reminder in the conversation, sent again when another style is chosen."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

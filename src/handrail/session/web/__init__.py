@@ -1,1 +1,1 @@
-"""What the web tools of a session stand on: search services, the model that reads pages."""
+"""What the web tools of a session use: search services, and the model that reads pages."""
