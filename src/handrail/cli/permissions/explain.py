@@ -13,9 +13,10 @@ from handrail.conversation.plain import plain_json
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
 from handrail.permissions.decide import case_of, decide_case
-from handrail.permissions.layers import CLEAN, LAYERS, outcome, winner
+from handrail.permissions.layers import LAYERS, outcome, winner
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
+from handrail.permissions.open_commands import CLEAN
 from handrail.permissions.policy import Policy
 from handrail.permissions.risk import risk
 from handrail.permissions.rules import Behaviour, RuleSource
