@@ -43,6 +43,12 @@ async def conversation(turns: int, folder: str) -> None:
     assert answer.text == "Done."
 
 
+async def executor_alone() -> None:
+    """As many answers with one call as a conversation has, one after the other."""
+    for _ in range(TURNS):
+        await ours(1)
+
+
 async def cpu(work: Callable[[], Awaitable[object]], parts: int) -> float:
     """Microseconds of CPU per part."""
     begin = time.process_time()
@@ -55,7 +61,7 @@ async def measure() -> dict[str, float]:
         await conversation(TURNS, folder)
         alone, through = [], []
         for _ in range(ROUNDS):
-            alone.append(await cpu(lambda: ours(1), 1))
+            alone.append(await cpu(executor_alone, TURNS))
             through.append(await cpu(lambda: conversation(TURNS, folder), TURNS))
         gc.freeze()  # as the command line program does after its set-up, like the next line
         gc.set_threshold(NEW_OBJECTS)

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.start_bench import ENVIRONMENT, FLOOR, HANDRAIL, request_time, started
 
@@ -39,8 +40,16 @@ def frames_until_call_ends(answer: Reply) -> int:
     return next(number for number, frame in enumerate(frames) if b"content_block_stop" in frame) + 1
 
 
-async def run(command: str, *, warm: bool) -> tuple[float, float]:
-    """Milliseconds from the end of the block to the start of the command, and to the next request."""
+class Times(NamedTuple):
+    """Milliseconds from the end of the command's block: to its start, to the end of the stream, to the next request."""
+
+    start: float
+    stream: float
+    request: float
+
+
+async def run(command: str, *, warm: bool) -> Times:
+    """The times of one command."""
     forget_marker()
     rest = asyncio.Event()
     call = Reply((ToolUse("c", "Bash", {"command": command}), REST))
@@ -55,9 +64,10 @@ async def run(command: str, *, warm: bool) -> tuple[float, float]:
         sent, wall = await request_time(server, program, len(first) + 1), time.time()
         await asyncio.sleep(STREAM)
         rest.set()
+        ended = time.perf_counter()  # a timer is never early
         asked = await request_time(server, program, len(first) + 2)
         await program.wait()
-    return (marker_time() - wall) * 1000, (asked - sent) * 1000
+    return Times((marker_time() - wall) * 1000, (ended - sent) * 1000, (asked - sent) * 1000)
 
 
 def forget_marker() -> None:
@@ -77,11 +87,11 @@ async def measure() -> dict[str, float]:
         reading = await run(READS, warm=False)
         figures = {
             "floor": (await started([END], 0, sys.executable, "-c", FLOOR, "URL")).request,
-            "stream": STREAM * 1000,
-            "changing command, first call": changing[0],
-            "changing command, second call": warm[0],
-            "changing command, next request": changing[1],
-            "reading command, next request": reading[1],
+            "stream": changing.stream,
+            "changing command, first call": changing.start,
+            "changing command, second call": warm.start,
+            "changing command, next request": changing.request,
+            "reading command, next request": reading.request,
         }
         for name, took in figures.items():
             seen.setdefault(name, []).extend([took] if number else [])  # the first round wrote the bytecode
