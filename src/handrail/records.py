@@ -16,7 +16,7 @@ from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
-FEW = 8
+FEW = 40
 """So many instances are made without a compiled `__init__`."""
 
 

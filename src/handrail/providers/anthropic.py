@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from handrail.conversation.blocks import (
@@ -46,11 +47,21 @@ class AnthropicWriter:
         self._quirks = quirks
         self._mark = CACHE_MARK if quirks.cache_marks else b""
         self.key = f"anthropic:{quirks.tool_references}:{quirks.call_ids}"
+        self._written: tuple[tuple[object, ...], bytes] = (), b""
 
     def body(self, request: Request, stream: bool) -> bytes:
         options = dump(self._options(request, stream))[:-1]
         messages = insert_marks(request.history.encode(self), self._mark)
-        return b"".join((options, self._tools(request), self._system(request), b',"messages":[', *messages, b"]}"))
+        return b"".join((options, self._prefix(request), b',"messages":[', *messages, b"]}"))
+
+    def _prefix(self, request: Request) -> bytes:
+        """The tools and the system prompt, written once for all turns of a run: their requests share the objects."""
+        parts = (request.tools, request.system, request.activated, request.last_builtin)
+        written, prefix = self._written
+        if len(written) != len(parts) or not all(map(is_, written, parts)):
+            prefix = self._tools(request) + self._system(request)
+            self._written = parts, prefix
+        return prefix
 
     def headers(self, request: Request) -> Headers:
         """The beta features that this request uses."""

@@ -10,6 +10,7 @@ Writes a conversation to its transcript as it happens.
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -41,7 +42,12 @@ def new_id() -> str:
 def timestamp() -> str:
     """Now, in the form that transcripts use."""
     now = time.time()
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
+    return f"{_second(int(now))}.{int(now * 1000) % 1000:03d}Z"
+
+
+@lru_cache(maxsize=1)
+def _second(now: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
 
 
 class TranscriptWriter:

@@ -1,5 +1,6 @@
 """The settings of a running session and its policy; rules are parsed when the first call has to be decided."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -191,7 +192,8 @@ class SessionSettings:
         if self.flags.trust:
             return True
         file = self.places.trust_file  # the folder brings nothing that needs trust, and may be trusted all the same
-        return file.exists() and trust.TrustStore(self.places.state).record_of(folder) is not None
+        known = os.path.exists(file)  # noqa: PTH110  # after every turn
+        return known and trust.TrustStore(self.places.state).record_of(folder) is not None
 
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""
