@@ -200,13 +200,14 @@ for tool in session.conversation.tools:
 print(sorted(name for name in set(sys.modules) - before if name.startswith("handrail")))
 print(sorted({"pydantic", "pydantic_core"} & sys.modules.keys()))
 print("handrail.dispatch.approval" in sys.modules)
+print({"handrail.shell.tables.changes", "handrail.shell.tables.git"} <= before)
 """
 
 
 def test_a_session_that_warmed_up_imports_nothing_at_the_first_call_and_never_pydantic(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", READY], cwd=tmp_path, capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == ["[]", "[]", "[]", "True"]
+    assert done.stdout.splitlines() == ["[]", "[]", "[]", "True", "True"]
 
 
 FIRST_READ = """

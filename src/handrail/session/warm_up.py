@@ -2,7 +2,8 @@
 Loads what the first call of a tool needs, in a thread, while the model thinks about the first request.
 
     request sent -> [a moment, in which it leaves] -> the supervisor of commands, a process that starts beside the rest
-                                                   -> what every call needs -> the tools, those called first first
+                                                   -> what every call needs -> the tools, those called first first,
+                                                      and with the shell the analysis of a few usual lines
 
 Each step begins when the event loop has nothing else to do, and none while calls run, so that loading does not compete
 with them. A call that comes before loading is done imports what it needs itself.
@@ -42,7 +43,7 @@ STEPS_TO_SHELL = (
 """What the shell loads, in steps of a few milliseconds: a call that needs no shell does not wait for all of them."""
 COMMANDS = "handrail.permissions.shell_case"
 """What decisions on commands need beside what the shell itself does."""
-REHEARSED = ("cd a && ls -la", "git status --short", "grep -rn a b | head -n 5", "mkdir -p a; touch a")
+REHEARSED = ("cd a && ls -la", "grep -rn a b | head -n 5", "mkdir -p a; touch a", "git status --short")
 """Command lines that are analysed ahead, because that compiles the patterns and loads the tables of the usual ones."""
 
 
