@@ -21,7 +21,7 @@ from benchmarks.start_bench import FLOOR, HANDRAIL, started
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import Reply
 
-ROUNDS, TURNS = 9, 10
+ROUNDS, TURNS, SLEEP = 9, 10, 0.2
 END = Reply((Text("Done."),))
 FLAGS = ("--allowedTools", "Bash(sleep *)", "--permission-mode", "acceptEdits")
 
@@ -33,7 +33,7 @@ def read(number: int = 0) -> ToolUse:
 
 def sleep(number: int) -> ToolUse:
     """A command that takes 0.2 s."""
-    return ToolUse(f"sleep{number}", "Bash", {"command": "sleep 0.2"})
+    return ToolUse(f"sleep{number}", "Bash", {"command": f"sleep {SLEEP}"})
 
 
 ROWS: dict[str, tuple[list[Reply], float]] = {
@@ -66,7 +66,7 @@ async def measure() -> dict[str, float]:
     many, one = usual.pop("ten turns with one read each"), usual["one read, model thought for 0.8 s"]
     usual["ten reads, warm"] = usual.pop("one read, then ten") - one
     usual["a turn with one read, the second to the tenth"] = (many - one) / (TURNS - 1)
-    return usual
+    return usual | {"sleep": SLEEP * 1000}
 
 
 def main() -> None:
