@@ -38,7 +38,9 @@ TOKENS = [
     "-delete", "-print0", "printf ", "printf -v x ", "test ", "-v ", "-eq ", "-f ", "command ", "builtin ", "type ",
     "alias x=", "trap ", "source ", "hash ", "declare ", "local ", "a[0]",
     "a[$(touch p)]", "$(touch p)", "`touch p`", "; touch p", "> p", "echo ", "é", "HEAD@{1}", "{a,b}", "{1..3}",
-    "git log ", "git -C a ", "-C .. ", "--output=p",
+    "git log ", "git -C a ", "-C .. ", "--output=p", "python3 -c '", "print(", "open(\"a\")",
+    "import json; ", "-name '*.py' ",
+    "-name ", "| xargs ", "nano -s ", "foo ",
 ]  # fmt: skip
 NAMES = [
     "ls", "cat", "echo", "grep", "head", "printf", "true", "find", "wc", "git log", "test", "type", "pwd", ":",
