@@ -16,7 +16,6 @@ from handrail.errors import LspError, SandboxError
 from handrail.files import paths, search_path
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
-from handrail.mcp import environment
 from handrail.processes import sandbox_contract
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.code_questions import CodeAnswer, CodeQuestion, CodeView
@@ -26,8 +25,10 @@ from handrail.tools.outcome import Outcome, Status
 if TYPE_CHECKING:
     from handrail.lsp import known, server, servers
     from handrail.mcp import config as variables
+    from handrail.mcp import environment
     from handrail.processes import spawn
 else:
+    environment = lazy("handrail.mcp.environment")  # a session without MCP servers loads nothing of them
     known = lazy("handrail.lsp.known")
     servers = lazy("handrail.lsp.servers")
     spawn = lazy("handrail.processes.spawn")
