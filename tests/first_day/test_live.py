@@ -179,6 +179,23 @@ async def test_a_yes_for_one_agent_counts_for_that_agent_alone(project: Path) ->
     assert not (project / ".handrail").exists()
 
 
+@pytest.mark.proves("G36")
+async def test_a_plain_no_ends_the_turn_of_the_main_agent_and_a_sub_agent_goes_on(project: Path) -> None:
+    call = Reply((ToolUse("b", "Bash", {"command": "mkdir made"}),), to="hand")
+    task = Reply((ToolUse("a", "Agent", {"description": "d", "prompt": "hand"}),), to="zeppelin")
+    ends = [Reply((Text("I leave it."),), to="hand"), Reply((Text("All told."),), to="zeppelin")]
+    for prompt, replies, code, asked in (("hand", [call], 1, 1), ("zeppelin", [task, call, *ends], 0, 4)):
+        async with (
+            ModelServer(replies, strict=True) as server,
+            OnTerminal(project, variables(server, project), "-p", prompt, columns=200) as terminal,
+        ):
+            await terminal.until("Allow it?")
+            terminal.type("n\n")
+            assert (await terminal.code(), len(server.requests)) == (code, asked)
+
+    assert not (project / "made").exists()
+
+
 async def test_ctrl_c_ends_the_run_in_the_middle_of_a_question(project: Path) -> None:
     async with (
         ModelServer([Reply((PYTEST,))], strict=True) as server,

@@ -29,7 +29,7 @@ class TerminalHandler:
             return await self._fill_in(question)
         reply = await self._dialog.ask(permission_question(question))
         if reply.choice == "no":
-            return Deny(reply.words)
+            return Deny(reply.words) if reply.words else question.plain_no()
         if reply.choice in ("agent", "session"):
             return question.allow_for(reply.choice)
         return question.always() if reply.choice == "always" else Allow()

@@ -111,7 +111,7 @@ class ConversationHandler:
 def typed_answer(question: "Question", reply: DialogReply | None) -> "ApprovalAnswer | str":
     """What a choice means; a text says why the edited text cannot be used. Leaving the question stops the run."""
     if reply is None or (reply.value == choices.DENY and not reply.text.strip()):
-        return Deny(interrupt=True)
+        return question.plain_no()
     return choices.answer_of(question, reply.value, reply.text)
 
 

@@ -36,7 +36,8 @@ def answer_choices(question: Question) -> tuple[AnswerChoice, ...]:
         choices.append(AnswerChoice(SESSION, f"Yes, and {everyone}", shown))
         if rules:
             choices.append(AnswerChoice(ALWAYS, "Yes, always", f"{shown} (in {question.proposals[0].where})", rules))
-    choices += [AnswerChoice(STOP, "No, and stop here"), AnswerChoice(DENY, "No, and say what to do instead", edit="")]
+    no = "No, and the agent goes on" if question.agent.path else "No, and stop here"
+    choices += [AnswerChoice(STOP, no), AnswerChoice(DENY, "No, and say what to do instead", edit="")]
     if question.document is None:
         choices.append(AnswerChoice(EDIT, "Edit the call first", edit=input_text(question.input)))
     return tuple(choices)
@@ -54,7 +55,7 @@ def answer_of(question: Question, value: str, text: str) -> ApprovalAnswer | str
         case "deny":
             return Deny(text.strip())
         case "stop":
-            return Deny(interrupt=True)
+            return question.plain_no()
         case "edit":
             return _edited(question.input, text)
         case _:

@@ -85,6 +85,10 @@ class Question:
         """The answer "always allow"."""
         return Allow(updated_permissions=self.suggestions)
 
+    def plain_no(self) -> Deny:
+        """A no without words: it ends the turn of the main agent; a sub-agent goes on without the call."""
+        return Deny(interrupt=not self.agent.path)
+
     def allow_for(self, destination: str) -> Allow:
         """The answer that allows it from now on for the `agent` that asks, or for the `session`."""
         return Allow(updated_permissions=tuple({**each, "destination": destination} for each in self.suggestions))
