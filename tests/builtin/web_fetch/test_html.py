@@ -81,6 +81,10 @@ def test_the_main_text_comes_with_links_tables_lists_and_code(reader: str) -> No
         "<textarea>SECRET</textarea>",
         "<dialog>SECRET</dialog>",
         "<p hidden>SECRET <b>SECRET</b> <i>SECRET</i></p>",
+        "<style>.x{display:none}</style><p class='y x'>SECRET</p>",
+        "<p id=x>SECRET</p><style>/* { */ a{} h1, p#x { Color:red; VISIBILITY : hidden }</style>",
+        "<style>@import 'a'; .x.y{display:none!important}</style><div class='y x'><p>SECRET</p></div>",
+        "<style>@media screen{.y{color:red}} .x{display:none}</style><p class=x>SECRET</p>",
     ],
 )
 def test_what_a_person_would_not_see_is_left_out(reader: str, hidden: str) -> None:
@@ -89,6 +93,21 @@ def test_what_a_person_would_not_see_is_left_out(reader: str, hidden: str) -> No
     assert "SECRET" not in text
     assert "before" in text
     assert "after" in text
+
+
+@pytest.mark.parametrize(
+    "styles",
+    [
+        "@media print { .x { display: none } }",
+        ".x { display: none } .x.on { display: block }",
+        ".menu .x { display: none }",
+        "p { display: none }",
+        ".xx { display: none }",
+        ".x { border: none } .y { display: none",
+    ],
+)
+def test_what_a_style_sheet_shows_after_all_stays(reader: str, styles: str) -> None:
+    assert "words" in read(f"<style>{styles}</style><main><p class='x on'>words</p></main>")
 
 
 def test_an_element_that_was_left_open_hides_no_more_than_itself(reader: str) -> None:

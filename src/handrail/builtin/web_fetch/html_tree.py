@@ -6,6 +6,7 @@ from html import escape
 from html.parser import HTMLParser
 
 from handrail.builtin.web_fetch.hidden import NOT_TEXT, is_hidden
+from handrail.builtin.web_fetch.style_sheet import read_styles
 
 MAX_DEPTH = 150
 KEPT_ATTRIBUTES = frozenset(("href", "src", "alt", "class", "start", "data-lang", "colspan", "rowspan"))
@@ -76,6 +77,7 @@ class TreeBuilder(HTMLParser):
         self.title = ""
         self.base = ""
         self._open = [self.root]
+        self._styles: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in reversed(attrs)}
@@ -102,8 +104,19 @@ class TreeBuilder(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open[-1].tag == "title":
             self.title = self.title or " ".join(data.split())
+        elif self._open[-1].tag == "style":
+            if not any(each.tag == "noscript" for each in self._open):
+                self._styles.append(data)
         else:
             self._open[-1].children.append(data)
+
+    def drop_hidden(self) -> None:
+        """Take out what the style sheets of the page hide."""
+        sheet = read_styles("\n".join(self._styles))
+        for element in self.root.walk() if self._styles else ():
+            element.children = [
+                each for each in element.children if isinstance(each, str) or not sheet.hides(each.attributes)
+            ]
 
     def _close_implied(self, tag: str) -> None:
         if tag == "body":
@@ -127,4 +140,5 @@ def read_tree(html: str) -> TreeBuilder:
     builder = TreeBuilder()
     builder.feed(html)
     builder.close()
+    builder.drop_hidden()
     return builder
