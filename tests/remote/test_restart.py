@@ -205,25 +205,3 @@ async def test_a_run_that_finds_no_room_on_disk_ends_with_that_reason(tmp_path: 
 
     assert (told["status"], "cannot be written: File too large" in told["problem"]) == ("interrupted", True)
     assert after[-1]["result"] == "Fine."
-
-
-async def test_a_run_that_was_cleared_goes_on_with_the_session_that_took_its_place(tmp_path: Path) -> None:
-    texts = ("First.", "Second.", "Third.")
-    async with asyncio.timeout(90), ModelServer([Reply((Text(text),)) for text in texts]) as model:
-        config = write_config(tmp_path)
-        async with served(model, tmp_path, config) as server, server.client() as ann:
-            made = await start(ann, "Remember the word mango.")
-            await all_lines(ann, made["id"])
-            for prompt in ("/clear", "What was the word?"):
-                await ann.post(f"/v1/runs/{made['id']}/resume", json={"prompt": prompt})
-                await all_lines(ann, made["id"])
-            cleared = await get(ann, made["id"])
-        async with served(model, tmp_path, config) as server, server.client() as ann:
-            await ann.post(f"/v1/runs/{made['id']}/resume", json={"prompt": "And after a restart?"})
-            await all_lines(ann, made["id"])
-            last = await get(ann, made["id"])
-
-    said = [json.dumps(request.body["messages"]) for request in model.requests]
-    assert made["session"] == made["id"] != cleared["session"] == last["session"]
-    assert ["mango" in text for text in said] == [True, False, False]
-    assert "What was the word?" in said[2]

@@ -26,7 +26,7 @@ OPEN = frozenset({"waiting", "running"})
 @record
 class RunRecord:
     """
-    One run. `id` is also that of its session, unless `session` names another, which `/clear` began in its place.
+    One run. `id` is also that of its session.
 
         waiting -> running -> finished        it has an answer, or failed; `result` says which
                            -> stopped         a client stopped it
@@ -56,7 +56,6 @@ class RunRecord:
     """Whether its lines tell of each piece of an answer."""
     problem: str = ""
     result: Mapping[str, Any] = field(default_factory=dict)
-    session: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -66,8 +65,7 @@ class RunRecord:
     def as_json(self) -> dict[str, Any]:
         """The run as clients see it."""
         shown = asdict(self)
-        named = {"prompt": self.prompt[:500], "session": self.session or self.id}
-        return {name: value for name, value in shown.items() if name not in HIDDEN} | named
+        return {name: value for name, value in shown.items() if name not in HIDDEN} | {"prompt": self.prompt[:500]}
 
 
 class RunStore:
@@ -119,7 +117,7 @@ NAMES = tuple(each.name for each in fields(RunRecord))
 def _from_json(kept: dict[str, Any]) -> RunRecord:
     if kept["version"] > VERSION:
         raise ValueError("a newer handrail wrote it")
-    run = RunRecord(**{name: kept[name] for name in NAMES if name in kept})
+    run = RunRecord(**{name: kept[name] for name in NAMES})
     if run.status not in STATUSES or not isinstance(run.created, int | float):
         raise TypeError(f"its status is {run.status!r}")
     return run

@@ -17,7 +17,7 @@ from handrail.headless.streams import line_bytes
 from handrail.headless.task_watch import TaskWatch
 from handrail.headless.turns import all_turns
 from handrail.headless.wire import Line, failed_result, system
-from handrail.loop.events import ConversationReset, RunStarted
+from handrail.loop.events import RunStarted
 from handrail.providers.choose import ModelOptions
 from handrail.remote.events import EventLog
 from handrail.remote.places import RunPlace
@@ -39,7 +39,7 @@ MAX_RESULT = 4_000
 
 
 class ServedRun:
-    """A run that is under way. `env` are the variables of sessions; `on_begin`: this session holds the prompt now."""
+    """A run that is under way. `env` are the variables of sessions; `on_begin`: its session holds the prompt now."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ServedRun:
         place: RunPlace,
         events: EventLog,
         env: Mapping[str, str],
-        on_begin: Callable[[str], None],
+        on_begin: Callable[[], None],
     ) -> None:
         self._record = record
         self._place = place
@@ -101,7 +101,7 @@ class ServedRun:
             model=ModelOptions(model=policy.model),
             limits=policy.limits,
             flags=replace(policy.flags, root=self._place.root),
-            transcript=TranscriptOptions(resume_or_create=record.session or record.id),
+            transcript=TranscriptOptions(resume_or_create=record.id),
             origin={**record.origin, "run": record.id},
             worktree="" if policy.worktree else None,
         )
@@ -133,8 +133,8 @@ class ServedRun:
         events = TaskWatch(session, tell).follow(all_turns(session, message, lambda: self.is_stopped))
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, RunStarted | ConversationReset):
-                    self._on_begin(session.id)
+                if isinstance(event, RunStarted):
+                    self._on_begin()
                 for line in lines.of(event):
                     self._put(line)
 

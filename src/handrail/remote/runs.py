@@ -301,10 +301,9 @@ class Runs:
         status: RunStatus = "stopped" if running.is_stopped else "finished"
         self._end(run_id, status, self._records[run_id].problem if running.is_stopped else "", running.result)
 
-    def _note_said(self, run_id: str, session: str) -> None:
-        run = self._records[run_id]
-        if not run.is_said or session != (run.session or run.id):
-            self._keep(replace(run, is_said=True, session=session))
+    def _note_said(self, run_id: str) -> None:
+        if not self._records[run_id].is_said:
+            self._keep(replace(self._records[run_id], is_said=True))
 
     def _end(self, run_id: str, status: RunStatus, problem: str, result: Mapping[str, Any] | None = None) -> None:
         run = replace(self._records[run_id], status=status, ended=self._now(), problem=problem, result=result or {})
