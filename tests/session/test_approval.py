@@ -219,7 +219,7 @@ async def test_in_auto_mode_the_classifier_of_an_agent_is_asked(tmp_path: Path) 
 def test_searches_leave_out_what_the_policy_hides_that_judged_their_call(tmp_path: Path) -> None:
     world = World(tmp_path)
     live = world.live()
-    here, is_hidden = world.places.cwd, tool_services(live).hidden
+    here, is_hidden = world.places.cwd, tool_services(live).is_hidden
 
     assert (is_hidden(f"{here}/a.txt"), is_hidden(f"{here}/.env")) == (False, True)
     world.write("user", {"permissions": {"deny": ["Read(a.txt)"]}})

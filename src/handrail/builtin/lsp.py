@@ -64,11 +64,11 @@ class Lsp(ReadOnlyTool[LspInput]):
         place = place_of(args.file_path, ctx, self._services) if args.file_path else None
         question = CodeQuestion(args.operation, place, args.symbol, args.line, args.column)
         try:
-            answer = await servers.ask(question, CodeView(ctx.cwd, self._shows, self._services.hidden))
+            answer = await servers.ask(question, CodeView(ctx.cwd, self._shows, self._services.is_hidden))
         except LspError as error:
             raise ToolError(str(error)) from error
         card = Card(title=self.summary(args), detail=several(answer.count, "result"))
         return Output(text=answer.text, data={"operation": args.operation, "results": answer.count}, card=card)
 
     def _shows(self, real: str) -> bool:
-        return lies_in(real, self._services.working_dirs()) and not self._services.hidden(real)
+        return lies_in(real, self._services.working_dirs()) and not self._services.is_hidden(real)

@@ -86,7 +86,7 @@ class ToolServices:
     sorts_by_name: bool = False
     """Searches list files by name, not newest first: times differ in every copy of a project, and tapes must not."""
 
-    def hidden(self, path: str) -> bool:
+    def is_hidden(self, path: str) -> bool:
         """Whether a rule forbids reading this real path."""
         folder, _, name = path.rpartition("/")
         return self.hidden_in(folder)(name)

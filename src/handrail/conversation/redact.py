@@ -193,23 +193,23 @@ class Redactor:
         """A JSON value with every string in it redacted, names included. What is nested too deeply is left out."""
         if not self.patterns and self._has_none(value):
             return value
-        return self._replaced(value, 0)
+        return self._redact_value(value, 0)
 
     def _has_none(self, value: Any) -> bool:
         """Whether a value has no secrets, the common case: one look at all its texts costs less than one at each."""
         texts: list[str] = []
         return _collect_texts(value, texts, 0) and not self.spans("\n".join(texts))
 
-    def _replaced(self, value: Any, depth: int) -> Any:
+    def _redact_value(self, value: Any, depth: int) -> Any:
         match value:
             case str():
                 return self.text(value)
             case Mapping() | list() | tuple() if depth >= DEEPEST:
                 return "[nested too deeply]"
             case Mapping():
-                return {self.text(str(name)): self._replaced(each, depth + 1) for name, each in value.items()}
+                return {self.text(str(name)): self._redact_value(each, depth + 1) for name, each in value.items()}
             case list() | tuple():
-                return [self._replaced(each, depth + 1) for each in value]
+                return [self._redact_value(each, depth + 1) for each in value]
             case _:
                 return value
 

@@ -31,7 +31,7 @@ class RunQuestions:
 
     def as_json(self) -> list[dict[str, Any]]:
         """The open questions."""
-        return [_shown(question) for question, _ in self._open.values()]
+        return [_question_json(question) for question, _ in self._open.values()]
 
     async def ask(self, question: Question) -> ApprovalAnswer | None:
         """The answer of a client."""
@@ -72,13 +72,13 @@ def far_choices(question: Question) -> list[AnswerChoice]:
     return [each for each in answer_choices(question) if each.value in OFFERED]
 
 
-def _shown(question: Question) -> dict[str, Any]:
+def _question_json(question: Question) -> dict[str, Any]:
     return question_json(question, far_choices(question))
 
 
 def question_line(question: Question) -> dict[str, Any]:
     """A question as a line of the run, in the format of the control protocol, with what an answer needs."""
-    shown = _shown(question)
+    shown = _question_json(question)
     return {
         "type": "control_request",
         "request_id": question.id,

@@ -119,7 +119,7 @@ class SessionLanguageServers:
         changes = list(changed_files(outcomes, run, services.home))
 
         def shows(real: str) -> bool:
-            return search_path.lies_in(real, services.working_dirs()) and not services.hidden(real)
+            return search_path.lies_in(real, services.working_dirs()) and not services.is_hidden(real)
 
         text = await running.note_changes(changes, run.cwd, shows, tells=tells)
         return (Attachment(DIAGNOSTICS, (Text(reminder(text)),)),) if text else ()

@@ -176,7 +176,7 @@ async def make_worktree(name: str, run: RunContext, services: ToolServices, hook
     if not hooks.wants("WorktreeCreate"):
         project = Path(services.working_dirs()[0])
         return await asyncio.to_thread(
-            lambda: add_worktree(run.cwd, project, name, services.state, services.env, is_hidden=services.hidden)
+            lambda: add_worktree(run.cwd, project, name, services.state, services.env, is_hidden=services.is_hidden)
         )
     answer = await hooks.fire("WorktreeCreate", {"name": name}, run)
     if answer.block is not None or answer.stop is not None:

@@ -51,7 +51,7 @@ class TailedFile:
                 yield line
 
 
-def _changed(folder: Path | None) -> int:
+def _change_time(folder: Path | None) -> int:
     """When files were last added to a folder; 0 if it is not there."""
     try:
         return folder.stat().st_mtime_ns if folder else 0
@@ -77,7 +77,9 @@ class RunFollower:
         """Read what is new; what it changed, by list and position, is empty if nothing was."""
         for line in self._session.take():
             self._add(line, self._session)
-        folders = [_changed(each) for each in (self.files.subagents, self.files.state and self.files.state / "audit")]
+        folders = [
+            _change_time(each) for each in (self.files.subagents, self.files.state and self.files.state / "audit")
+        ]
         if self._looks % LOOK_AROUND == 0 or folders != self._folders:
             self._folders = folders
             self._look_around()

@@ -115,4 +115,4 @@ def _neighbours(folder: Path, services: ToolServices) -> list[str]:
             names = [entry.name for entry, _ in zip(entries, range(MAX_NEIGHBOURS), strict=False)]
     except OSError:
         return []
-    return [name for name in names if not services.hidden(str(folder / name))]
+    return [name for name in names if not services.is_hidden(str(folder / name))]

@@ -57,7 +57,7 @@ def answer_of(question: Question, value: str, text: str) -> ApprovalAnswer | str
         case "stop":
             return question.plain_no()
         case "edit":
-            return _edited(question.input, text)
+            return _parse_edit(question.input, text)
         case _:
             return f"{value!r} is not an answer to this question."
 
@@ -85,7 +85,7 @@ def input_text(given: Mapping[str, Any]) -> str:
     return str(given[name]) if name else json.dumps(given, ensure_ascii=False, indent=2, default=repr)
 
 
-def _edited(given: Mapping[str, Any], text: str) -> ApprovalAnswer | str:
+def _parse_edit(given: Mapping[str, Any], text: str) -> ApprovalAnswer | str:
     """The call with another input."""
     if name := _only_text(given):
         return Allow(updated_input={**given, name: text})
