@@ -17,6 +17,11 @@ SLIPS = [
     ),
     pytest.param(["config", "get", "x", "--qqq"], "--qqq is not a flag of handrail config get.\n", id="inner flag"),
     pytest.param(["tools", "nope"], "handrail tools: error: unexpected word 'nope'", id="a word too many"),
+    pytest.param(
+        ["call", "--allowedTools", "Bash", "Read", "{}"],
+        "TOOL, JSON. A flag with several values took",
+        id="eaten words",
+    ),
     pytest.param(["config", "set", "model"], "the following arguments are required: VALUE", id="a missing word"),
 ]
 

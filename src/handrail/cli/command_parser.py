@@ -34,11 +34,18 @@ class CommandParser(argparse.ArgumentParser):
         elif not choices and (slip := self._unknown_flag()):
             known = [option for option in self._option_string_actions if option.startswith("--")]
             message = f"{slip} is not a flag of {self.prog}.{wording.did_you_mean(slip, known)}"
+        elif message.startswith("the following arguments are required") and self._takes_all_words():
+            message = f"{message}. A flag with several values took the words behind it: put it last, or end it with --."
         super().error(message)
 
     def _sub_commands(self) -> list[str]:
         nested = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
         return [name for action in nested for name in action.choices]
+
+    def _takes_all_words(self) -> bool:
+        """Whether a flag that was given takes all words behind it."""
+        given = (self._option_string_actions.get(word) for word in self._words)
+        return any(action is not None and action.nargs in ("+", "*") for action in given)
 
     def _unknown_flag(self) -> str:
         flags = (word.partition("=")[0] for word in self._words if word.startswith("--") and word != "--")
