@@ -262,15 +262,34 @@ program()
 """
 
 
-async def test_after_a_crash_the_terminal_is_as_it_was_and_the_last_line_says_how_to_go_on(project: Path) -> None:
+CRASH_IN_DRAWING = """
+from handrail.__main__ import program
+from handrail.tui.interactive.view import ConversationView
+
+draw = ConversationView.live_lines
+
+def fail(view, width, height):
+    if view._waiting and "your shell" in view._waiting[0]:
+        raise RuntimeError("a mistake of ours")
+    return draw(view, width, height)
+
+ConversationView.live_lines = fail
+program()
+"""
+
+
+@pytest.mark.parametrize("crash", [CRASH, CRASH_IN_DRAWING], ids=["in a command", "in drawing"])
+async def test_after_a_crash_the_terminal_is_as_it_was_and_the_last_line_says_how_to_go_on(
+    project: Path, crash: str
+) -> None:
     async with (
         ModelServer([said("Hello.")], strict=True) as server,
-        Conversing(project, variables(server, project), columns=140, start=(sys.executable, "-c", CRASH)) as terminal,
+        Conversing(project, variables(server, project), columns=140, start=(sys.executable, "-c", crash)) as terminal,
     ):
         await terminal.until("mode default")
         terminal.type("Hi\r")
         await terminal.until("Hello.")
-        terminal.type("!ls\r")
+        terminal.type("!sleep 60\r")
         assert await terminal.code() == 1
         await terminal.until("a mistake of ours")
         await terminal.until("Go on with: handrail --resume")
