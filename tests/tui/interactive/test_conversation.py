@@ -386,7 +386,7 @@ async def test_a_long_question_of_the_model_is_shown_in_full_on_a_narrow_termina
         assert "mode default | claude-sonnet" in words
         assert f"Database: {question}" in words
         assert f"1. [ ] Postgres {detail} 2. [ ] SQLite" in words
-        terminal.resize(40, 16)
+        terminal.resize(40, 15)
         await terminal.until("the one that all the other servi...")
 
 

@@ -257,7 +257,7 @@ async def test_a_mistyped_command_is_named_and_not_sent_and_a_path_is_sent(proje
         ModelServer([said("I look."), said("I look too.")], strict=True) as server,
         Conversing(project, variables(server, project)) as terminal,
     ):
-        await terminal.until("/help shows the commands")
+        await terminal.until("/help shows more")
         terminal.type("/cler\r")
         await terminal.until("There is no command /cler. Did you mean '/clear'?")
         terminal.type("/etc/hosts is broken\r")
