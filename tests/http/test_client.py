@@ -355,6 +355,19 @@ async def test_a_whole_answer_is_read_up_to_its_bound() -> None:
     assert (cut.status, cut.body, cut.cut) == (200, b"12345", True)
 
 
+async def test_what_came_before_an_answer_broke_is_read_at_once_and_then_the_reason_is_told() -> None:
+    answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\nno length\r\n"
+    with anyio.fail_after(10):
+        async with serving(answering([], answer)) as place, HttpClient({}) as client:
+            response = await client.send(get(f"http://{place}/"))
+            good = await response.read()
+            with pytest.raises(TransportError, match="chunk header") as raised:
+                await response.read()
+
+    assert good == b"onetwo"
+    assert raised.value.kind == "cut"
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_no_redirect_is_followed(method: str) -> None:
     with anyio.fail_after(10):
