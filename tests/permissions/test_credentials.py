@@ -37,7 +37,7 @@ HOLD = {
 HOLD_NONE = {
     ".git/config": '[core]\n\tbare = false\n[remote "origin"]\n\turl = git@example.org:a/b.git\n',
     ".gitmodules": '[submodule "a"]\n\tpath = a\n\turl = https://example.org/a.git\n',
-    "pip.conf": "[global]\nindex-url = https://pypi.org/simple\n",
+    "pip.conf": "[global]\nindex-url = https://packages.example/simple\n",
     "gradle.properties": "org.gradle.jvmargs=-Xmx2g\nversion=1.2\n# password=none\n",
     "settings.xml": "<settings><password>${env.PASSWORD}</password></settings>\n",
     ".cargo/config.toml": '[build]\njobs = 4\n[target.x]\nlinker = "clang"\n',

@@ -33,7 +33,7 @@ def rules(world: World, command: str) -> list[str]:
         ("git -C x push", ["Bash(git -C x push)"]),
         ("npx tool", ["Bash(npx tool)"]),
         ("docker run x", ["Bash(docker run x)"]),
-        ("python3 -c 'print(1)'", ["Bash(python3 -c 'print(1)')"]),
+        ("python3 -c 'exit(1)'", ["Bash(python3 -c 'exit(1)')"]),
         ("tool '*'", ["Bash(tool *)"]),
         ("rm -rf build", []),
         ("make $(cat x)", []),
