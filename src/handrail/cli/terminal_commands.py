@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 from typing import Any
 
 from handrail.cli.conversation_commands import choose
@@ -15,7 +16,7 @@ from handrail.processes.run import run as run_program
 from handrail.session.session import Session
 from handrail.tui.interactive.chat import Chat, ChatCommand
 from handrail.tui.interactive.input_line import read_history
-from handrail.tui.interactive.paint import THEMES, theme_for
+from handrail.tui.interactive.paint import COLOUR, THEMES, theme_for
 from handrail.tui.interactive.terminal import Terminal
 
 STATUS_SECONDS, MAX_STATUS = 0.3, 4_096
@@ -70,9 +71,18 @@ def transcript_command(terminal: Terminal) -> ChatCommand:
     """The command that shows the transcript, and below it all of the question that is asked now."""
 
     async def show(chat: Chat, _words: str) -> None:
-        await chat.front.page("\n\n".join(filter(None, (chat.transcript.text, terminal.open_question))))
+        await chat.front.page("\n\n".join(filter(None, (chat.transcript.text, open_question(terminal)))))
 
     return ChatCommand("Every input, output, decision and time", show)
+
+
+def open_question(terminal: Terminal) -> str:
+    """The whole question on the screen, of which a small terminal shows only a part; empty if there is none."""
+    current = terminal.app.questions.current
+    if current is None:
+        return ""
+    lines = current.question.body(shutil.get_terminal_size().columns - 2, 10_000)
+    return "\n".join((f"--- asked now: {plain(current.question.title)}", *(COLOUR.sub("", line) for line in lines)))
 
 
 def last_answer(session: Session) -> str:

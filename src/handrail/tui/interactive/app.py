@@ -80,6 +80,10 @@ class Drawing(Protocol):
     def footer_lines(self, width: int) -> list[str]: ...
 
 
+def _open_editor(event: KeyPressEvent) -> None:
+    event.current_buffer.open_in_editor()
+
+
 class TerminalApp:
     """Draws, and passes on what is typed."""
 
@@ -268,7 +272,7 @@ class TerminalApp:
             KeyAction("interrupt", lambda _event: self._on_escape(), ~ends_typing),
             KeyAction("leave", lambda _event: self._actions.leave()),
             KeyAction("end", lambda _event: self._actions.end(), typing & Condition(lambda: not self.buffer.text)),
-            KeyAction("editor", self._on_editor, typing),
+            KeyAction("editor", _open_editor, typing),
             KeyAction("redraw", lambda _event: self._renderer.commit_again()),
             KeyAction("suspend", lambda _event: self.suspend()),
             *(KeyAction(name, lambda _event, name=name: self._actions.act(name)) for name in named),  # type: ignore[misc]  # a default binds the name
@@ -290,9 +294,6 @@ class TerminalApp:
         self.buffer.reset()
         self._actions.submit(text)
         self._draw_all()  # what was sent stands above with the frame in which it leaves the input line
-
-    def _on_editor(self, event: KeyPressEvent) -> None:
-        event.current_buffer.open_in_editor()
 
     def _on_escape(self) -> None:
         if self.buffer.complete_state is not None and has_focus(self.buffer)():

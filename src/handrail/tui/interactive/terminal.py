@@ -20,7 +20,7 @@ from handrail.tui.interactive.frames import FrameOutput
 from handrail.tui.interactive.input_line import PastedTexts, PromptHistory
 from handrail.tui.interactive.key_bindings import DEFAULT_KEYS
 from handrail.tui.interactive.live_region import LiveRegion
-from handrail.tui.interactive.paint import COLOUR, Theme, theme_for
+from handrail.tui.interactive.paint import Theme, theme_for
 from handrail.tui.interactive.session_completions import SessionCompletions
 from handrail.tui.interactive.turns import Turns
 
@@ -74,15 +74,16 @@ class Terminal:
             self.turns, lambda: self.theme, lambda: self.__dict__.get("view"), lambda: self.app.takes_vi_commands
         )
         offers = SessionCompletions(lambda: self.chat, self.start, lambda text: self.say(text, "bad"))
-        self._pasted = PastedTexts()
+        pasted = PastedTexts()
+        self.unfold = pasted.unfold
         files = FileIndex(options.list_files or _no_files)
-        self.app = TerminalApp(
+        self.app: TerminalApp = TerminalApp(
             output,
             source,
             actions=self.turns,
             drawing=self._region,
-            history=PromptHistory(options.history, self._pasted.unfold),
-            pasted=self._pasted,
+            history=PromptHistory(options.history, pasted.unfold),
+            pasted=pasted,
             completer=PromptCompleter(offers.command_hints, files, offers.argument_values, offers.server_mentions),
             keys=dict(options.keys or DEFAULT_KEYS),
             theme=lambda: self.theme,
@@ -184,15 +185,6 @@ class Terminal:
             self.notify(question.title)
         return await self.app.ask(question)
 
-    @property
-    def open_question(self) -> str:
-        """The whole question on the screen, of which a small terminal shows only a part; empty if there is none."""
-        current = self.app.questions.current
-        if current is None:
-            return ""
-        lines = current.question.body(self._output.get_size().columns - 2, 10_000)
-        return "\n".join((f"--- asked now: {plain(current.question.title)}", *(COLOUR.sub("", line) for line in lines)))
-
     async def page(self, text: str) -> None:
         """Show a long text on a screen of its own."""
         await pager.show_pages(text, self._output, self._source)
@@ -232,10 +224,6 @@ class Terminal:
     def typed(self) -> str:
         """What stands in the input line."""
         return self.app.buffer.text
-
-    def unfold(self, text: str) -> str:
-        """What was typed with what was pasted into it."""
-        return self._pasted.unfold(text)
 
     def insert(self, text: str) -> None:
         """Put a text into the input line."""
