@@ -21,7 +21,7 @@ from handrail.records import record
 
 FOLDER = Path(".handrail", "worktrees")
 HOME = threading.Lock()
-"""Held by those who make or remove the folder for worktrees: agents begin and end at the same time."""
+"""Held by those who make or remove worktrees, or the folder for them: agents begin and end at the same time."""
 SAFE = (
     "--no-optional-locks",
     "--no-pager",
@@ -153,8 +153,9 @@ def remove_worktree(worktree: Worktree, env: Mapping[str, str]) -> None:
     """Remove a worktree and its branch with all that is in them; ToolError if git refuses."""
     repository = Path(worktree.repository)
     git = Git(env, (Path(worktree.path), repository))
-    git.text(repository, "worktree", "remove", "--force", worktree.path)
-    git.text(repository, "branch", "--quiet", "-D", worktree.branch)
+    with HOME:  # git reads the worktrees of others here, and fails on one that is only half made
+        git.text(repository, "worktree", "remove", "--force", worktree.path)
+        git.text(repository, "branch", "--quiet", "-D", worktree.branch)
     if worktree.patch:
         Path(worktree.patch).unlink(missing_ok=True)
     _tidy(Path(worktree.path).parent)
