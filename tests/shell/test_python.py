@@ -104,6 +104,18 @@ open('a.txt').close()
 open('a.txt').truncate()
 async def f(): await x
 match 1:⏎  case _: pass
+[exec for exec in []]; print(exec)
+import textwrap⏎[0 for exec in []]⏎textwrap.indent('open("ran", "w")', '', exec)
+import textwrap⏎for exec in []: pass⏎textwrap.indent('open("ran", "w")', '', exec)
+import textwrap⏎if 0: exec = 1⏎textwrap.indent('open("ran", "w")', '', exec)
+import textwrap⏎for a, (b, eval) in []: pass⏎textwrap.indent('open("ran", "w")', '', eval)
+import textwrap⏎{0: 0 for input in []}⏎textwrap.indent('a', '', input)
+[0 for help in []]; print(help)
+import json; print(json.loads)
+import os; f = os.getcwd
+import textwrap, json; textwrap.indent('1', '', json.loads)
+f = open('a.txt').read
+import textwrap; textwrap.indent('1', '', 'a'.join)
 import antigravity
 import this
 print(1

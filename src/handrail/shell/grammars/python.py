@@ -3,9 +3,11 @@ Python programs that read and print, as `python3 -c` gets them: a closed part of
 
 A name can be a variable of the program, a function or a module of the lists below; an attribute can be one of a module
 that is listed, or a method that changes nothing whatever object it belongs to. `open` takes the name of a file as text.
+A function can only be called: handed on, something else could call it (`textwrap.indent` does).
 """
 
 import ast
+import builtins
 import warnings
 from collections.abc import Iterable
 
@@ -18,13 +20,13 @@ FUNCTIONS = frozenset(
     chr hex bin oct divmod reversed ascii isinstance open
     """.split()
 )
-# Of each module, what may be used. None of it changes anything or starts a program.
+# Of each module, the functions that may be called. None of them changes anything or starts a program.
 MODULES = {
     name: frozenset(members.split())
     for name, members in {
-        "sys": "version version_info executable platform path prefix base_prefix maxsize byteorder argv stdin",
+        "sys": "",
         "json": "load loads dumps",
-        "math": "pi e tau inf nan sqrt floor ceil log log2 log10 exp pow sin cos tan hypot gcd factorial comb",
+        "math": "sqrt floor ceil log log2 log10 exp pow sin cos tan hypot gcd factorial comb",
         "platform": "python_version system machine release",
         "statistics": "mean median stdev mode",
         "collections": "Counter OrderedDict",
@@ -32,10 +34,20 @@ MODULES = {
         "csv": "reader DictReader",
         "base64": "b64encode b64decode",
         "hashlib": "sha256 sha1 md5 sha512",
-        "string": "ascii_letters ascii_lowercase ascii_uppercase digits punctuation",
+        "string": "",
         "textwrap": "dedent fill indent",
         "time": "time",
-        "os": "name sep linesep getcwd cpu_count",
+        "os": "getcwd cpu_count",
+    }.items()
+}
+# Of each module, the values that may be used, which are no functions.
+VALUES = {
+    name: frozenset(members.split())
+    for name, members in {
+        "sys": "version version_info executable platform path prefix base_prefix maxsize byteorder argv stdin",
+        "math": "pi e tau inf nan",
+        "string": "ascii_letters ascii_lowercase ascii_uppercase digits punctuation",
+        "os": "name sep linesep",
     }.items()
 }
 METHODS = frozenset(
@@ -49,6 +61,8 @@ KEYWORDS = frozenset(
     "sep end flush indent sort_keys ensure_ascii separators reverse encoding errors newline default start".split()
 )
 MODES = frozenset(("r", "rb", "rt"))
+# A variable of such a name that no statement has set is the function: `[x for exec in []]` sets none.
+BUILT_IN = frozenset((*dir(builtins), "copyright", "credits", "exit", "help", "license", "quit"))
 # They hold what is looked at one by one, and are harmless themselves.
 PLAIN_NODES = (
     ast.Module, ast.Expr, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List,
@@ -105,16 +119,23 @@ class Program:
     def name(self, node: ast.Name) -> None:
         """A variable. A function or module by itself could be put where it is not looked at."""
         if isinstance(node.ctx, ast.Store):
-            if node.id in FUNCTIONS or node.id in MODULES or node.id.startswith("_"):
+            if node.id in BUILT_IN or node.id in MODULES or node.id.startswith("_"):
                 raise UnclearError(f"it gives {node.id} another meaning")
             self.variables.add(node.id)
         elif node.id not in self.variables:
             raise UnclearError(f"{node.id} is not listed")
 
     def member(self, node: ast.Attribute) -> None:
-        """What a module offers, or a method; only what is read."""
+        """A value of a module; only what is read."""
         if not isinstance(node.ctx, ast.Load):
             raise UnclearError(f"it sets {node.attr}")
+        if not isinstance(node.value, ast.Name) or node.value.id not in self.modules:
+            raise UnclearError(f"{node.attr} is not called")
+        if node.attr not in VALUES.get(node.value.id, ()):
+            raise UnclearError(f"{node.value.id}.{node.attr} is not listed as a value")
+
+    def function(self, node: ast.Attribute) -> None:
+        """What a module offers, or a method, where it is called."""
         if isinstance(node.value, ast.Name) and node.value.id in self.modules:
             if node.attr not in MODULES[node.value.id]:
                 raise UnclearError(f"{node.value.id}.{node.attr} is not listed")
@@ -131,7 +152,7 @@ class Program:
         if is_name(node.func, "open"):
             self.open(node)
         elif isinstance(node.func, ast.Attribute):
-            self.look(node.func)
+            self.function(node.func)
         elif not (isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS):
             raise UnclearError("what it calls is not known")
         self.all([*node.args, *(each.value for each in node.keywords if each.arg != "default")])
