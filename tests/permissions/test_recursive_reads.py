@@ -1,5 +1,6 @@
 """A command that goes through a folder may read every file in it: none that would be asked for is read unasked."""
 
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -235,12 +236,17 @@ NOT_BY_NAME = [
     "find . -name '*.txt' -o -type f -exec cat {} +", "find . -exec cat {} + -name '*.txt'",
     "find . -name '.e*' | xargs cat",
     "find . -name '*.tx[t]' -exec cat {} +", "find . ! -name '*.txt' | xargs cat", "find . -iname .ENV -exec cat {} +",
+    "find . -newer -name -type f -exec cat {} +", "find . -newer -name -type f | xargs cat",
+    "find . -cnewer -iname -readable -exec cat {} +", "find . -name sub -exec cat {}/../.env \\;",
+    "find src -name sub -exec cat {}/../.env \\;", "find . -name sub | xargs -I{} cat {}/../.env",
+    "find . -name key -exec cat {}.pem \\;", "find . -name key | xargs -I{} cat {}.pem",
+    "find . -name sub -exec grep -r key {}/.. \\;", "find . -name 'key' -exec head ./{}.pem \\;",
 ]  # fmt: skip
 
 
 @pytest.mark.proves("X24")
 def test_a_find_by_name_reads_only_what_has_the_name(tmp_path: Path) -> None:
-    made = world(tmp_path, ".env", "src/.env")
+    made = world(tmp_path, ".env", "src/.env", "-name", "-iname", "key", "key.pem")
 
     assert {line: made.bash(line) for line in NAMED} == dict.fromkeys(NAMED, "allow")
     assert {line: made.bash(line) for line in NOT_BY_NAME} == dict.fromkeys(NOT_BY_NAME, "ask")
@@ -253,7 +259,9 @@ TREES = st.sets(st.lists(STEPS, min_size=1, max_size=3).map("/".join), min_size=
 TESTS = st.sampled_from((
     "-name '*.py'", "-name .env", "-name '*env'", "-iname '*.py'", "-name a.py", "-type f", "-not -name '*.py'", "-o",
     "! -name .env", "-maxdepth 2", "-name '*'", "-name '.*'", "-name '*y'", "-name 'a*'", "-a", "-print0", "-name py",
+    "-newer -name", "-newer -iname",
 ))  # fmt: skip
+OLD = ("-name", "-iname")
 ENDS = st.sampled_from(
     ("-exec grep -r . {} +", "-exec cat {} +", "| xargs cat", "| xargs grep -r .", "-exec cat {} \\;")
 )
@@ -266,6 +274,9 @@ def test_no_secret_that_a_real_find_hands_on_is_read_unasked(
 ) -> None:
     made = World(tmp_path_factory.mktemp("found"))
     project = Path(made.at("/home/dev/proj"))
+    for name in OLD:
+        (project / name).touch()
+        os.utime(project / name, (0, 0))
     for name in sorted(tree):
         try:
             (project / name).parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,8 @@ FED = "<input>"  # a word that is one word of what was read, and nothing else
 MIXED = "<mixed>"  # one that is made with it
 NOT_ALL_OF_THESE = frozenset("-o -or , ! -not ( ) -L -H -follow".split())
 NAME_TESTS = frozenset("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname".split())
-PLAIN_PATTERN = lazy_pattern(r"\*?[\w.-]*\w[\w.-]*\Z", re.ASCII)  # a name, or an ending
+# A name, or an ending. One that begins with a dash may be a test, behind a test with the value `-name`.
+PLAIN_PATTERN = lazy_pattern(r"(?!-)\*?[\w.-]*\w[\w.-]*\Z", re.ASCII)
 ACTIONS = frozenset("-exec -execdir -ok -okdir -print -print0 -printf -ls -fprint -fprint0 -fls -fprintf".split())
 
 
