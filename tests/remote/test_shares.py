@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Text
 from handrail.remote.config import ServeClient, ServeConfig
-from handrail.remote.records import RunRecord
+from handrail.remote.records import ServedRunRecord
 from handrail.remote.shares import next_run, refuse_to_wait
 from handrail.remote.triggers import MAX_TRIGGERS
 from handrail.testing.model_server import ModelServer, Reply
@@ -75,7 +75,7 @@ async def test_the_operator_bounds_how_many_runs_of_a_client_work_at_once(tmp_pa
 
 
 CONFIG = ServeConfig({}, {}, {name: ServeClient(name, frozenset()) for name in NAMES})
-WAITING = RunRecord("r", "shop", "p", "x", "waiting", 0.0)
+WAITING = ServedRunRecord("r", "shop", "p", "x", "waiting", 0.0)
 
 
 @given(
@@ -88,7 +88,7 @@ def test_every_client_has_its_places_and_its_turn_whatever_the_others_ask_for(
     asking: list[str], most: int, places: int, random: Random
 ) -> None:
     config = replace(CONFIG, max_runs=most, max_waiting=places)
-    waiting: list[RunRecord] = []
+    waiting: list[ServedRunRecord] = []
     running: Counter[str] = Counter()
     starts: Counter[str] = Counter()
 

@@ -84,7 +84,7 @@ class SkillHead:
         """The path of its file, as people see it."""
         return f"{self.holder.shown}/{self.file}"
 
-    def renamed(self, name: str) -> "SkillHead":
+    def with_name(self, name: str) -> "SkillHead":
         """The same skill under another name."""
         return SkillHead(self.holder, self.file, name, self.wishes, self.problems)
 

@@ -26,7 +26,7 @@ from handrail import __version__
 from handrail.conversation.json_bytes import json_bytes
 from handrail.errors import HandrailError, HttpRefusalError, ScheduleError
 from handrail.remote.places import find_place
-from handrail.remote.records import STATUSES, RunRecord
+from handrail.remote.records import STATUSES, ServedRunRecord
 from handrail.remote.requests import ResumeBody, RunBody, TriggerBody, TriggerChanges, TriggerRunBody, parse_body
 from handrail.remote.runs import RunWish
 from handrail.remote.service import RunService
@@ -98,7 +98,7 @@ async def _about(service: RunService, request: Request) -> Response:
 # Runs
 
 
-def _run_json(service: RunService, run: RunRecord) -> dict[str, Any]:
+def _run_json(service: RunService, run: ServedRunRecord) -> dict[str, Any]:
     return {**run.as_json(), "questions": service.runs.questions(run.id)}
 
 

@@ -24,7 +24,7 @@ OPEN = frozenset({"waiting", "running"})
 
 
 @record
-class RunRecord:
+class ServedRunRecord:
     """
     One run. `id` is also that of its session.
 
@@ -78,13 +78,13 @@ class RunStore:
         """Where the lines of a run are."""
         return self.folder / f"{run_id}.jsonl"
 
-    def write(self, run: RunRecord) -> None:
+    def write(self, run: ServedRunRecord) -> None:
         """Keep a record in place of the one before."""
         write_private(self.folder / f"{run.id}.json", {"version": VERSION, **asdict(run)})
 
-    def read(self) -> Iterator[RunRecord | str]:
+    def read(self) -> Iterator[ServedRunRecord | str]:
         """Every record, the oldest first; a text says why one cannot be read, and it stays where it is."""
-        found: list[RunRecord] = []
+        found: list[ServedRunRecord] = []
         for file in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
             try:
                 found.append(_from_json(json.loads(file.read_text("utf-8"))))
@@ -111,13 +111,13 @@ def write_private(file: Path, value: Mapping[str, Any]) -> None:
         raise HandrailError(f"{file} cannot be written: {error.strerror}. Nothing was changed.") from error
 
 
-NAMES = tuple(each.name for each in fields(RunRecord))
+NAMES = tuple(each.name for each in fields(ServedRunRecord))
 
 
-def _from_json(kept: dict[str, Any]) -> RunRecord:
+def _from_json(kept: dict[str, Any]) -> ServedRunRecord:
     if kept["version"] > VERSION:
         raise ValueError("a newer handrail wrote it")
-    run = RunRecord(**{name: kept[name] for name in NAMES})
+    run = ServedRunRecord(**{name: kept[name] for name in NAMES})
     if run.status not in STATUSES or not isinstance(run.created, int | float):
         raise TypeError(f"its status is {run.status!r}")
     return run

@@ -22,7 +22,7 @@ from handrail.providers.choose import ModelOptions
 from handrail.remote.events import EventLog
 from handrail.remote.places import RunPlace
 from handrail.remote.questions import RunQuestions
-from handrail.remote.records import RunRecord
+from handrail.remote.records import ServedRunRecord
 from handrail.session.build import open_session
 from handrail.session.facts import session_facts
 from handrail.session.session import Session
@@ -43,7 +43,7 @@ class ServedRun:
 
     def __init__(
         self,
-        record: RunRecord,
+        record: ServedRunRecord,
         place: RunPlace,
         events: EventLog,
         env: Mapping[str, str],

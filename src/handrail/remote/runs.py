@@ -21,7 +21,7 @@ from handrail.records import record
 from handrail.remote.config import ServeConfig
 from handrail.remote.events import EventLog, last_line
 from handrail.remote.places import find_place
-from handrail.remote.records import RunRecord, RunStatus, RunStore
+from handrail.remote.records import RunStatus, RunStore, ServedRunRecord
 from handrail.remote.run import ServedRun, summary_of
 from handrail.remote.shares import next_run, refuse_to_wait
 from handrail.transcripts.writer import new_id
@@ -64,7 +64,7 @@ class Runs:
         self._env = env
         self._tell = tell
         self._now = now
-        self._records: dict[str, RunRecord] = {}
+        self._records: dict[str, ServedRunRecord] = {}
         self._logs: dict[str, EventLog] = {}
         self._running: dict[str, ServedRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -95,7 +95,7 @@ class Runs:
                 self._store.remove(run.id)
                 del self._records[run.id]
 
-    def _settle(self, run: RunRecord) -> None:
+    def _settle(self, run: ServedRunRecord) -> None:
         """Say how a run of the last server stands now."""
         if run.status != "running":
             return
@@ -122,13 +122,13 @@ class Runs:
 
     # What clients ask for
 
-    def create(self, wish: RunWish) -> RunRecord:
+    def create(self, wish: RunWish) -> ServedRunRecord:
         """Start a run, or let it wait for room; HttpRefusalError if it may not be. One of a known id is that one."""
         if wish.id in self._records:
             return self._records[wish.id]
         place = find_place(self._config, wish.client, wish.folder, wish.path, wish.policy)
         self._check_room(wish.client)
-        run = RunRecord(
+        run = ServedRunRecord(
             id=wish.id or new_id(),
             folder=wish.folder,
             policy=place.policy_name,
@@ -150,14 +150,14 @@ class Runs:
         if problem := refuse_to_wait(self._config, client, running, waiting):
             raise HttpRefusalError(503, problem)
 
-    def find(self, client: str, run_id: str) -> RunRecord:
+    def find(self, client: str, run_id: str) -> ServedRunRecord:
         """A run of a folder that the client may use; HttpRefusalError if there is none."""
         run = self._records.get(run_id)
         if run is None or run.folder not in self._config.clients[client].folders:
             raise HttpRefusalError(404, f"There is no run {run_id!r}.")
         return run
 
-    def all(self, client: str) -> list[RunRecord]:
+    def all(self, client: str) -> list[ServedRunRecord]:
         """Every run of the folders that the client may use, the newest first."""
         allowed = self._config.clients[client].folders
         return [run for run in reversed(self._records.values()) if run.folder in allowed]
@@ -177,7 +177,7 @@ class Runs:
             raise HttpRefusalError(409, "The run is not under way, so it asks nothing.")
         running.questions.answer(client, said)
 
-    def stop(self, client: str, run_id: str) -> RunRecord:
+    def stop(self, client: str, run_id: str) -> ServedRunRecord:
         """Stop a run; one that is over stays as it is."""
         run = self.find(client, run_id)
         if run.status == "waiting":
@@ -189,7 +189,7 @@ class Runs:
             return self._keep(replace(run, problem=f"stopped by {client}"))
         return run
 
-    def resume(self, origin: Mapping[str, str], run_id: str, prompt: str | None) -> RunRecord:
+    def resume(self, origin: Mapping[str, str], run_id: str, prompt: str | None) -> ServedRunRecord:
         """
         Let a run go on; HttpRefusalError if it is under way, or has ended and there is nothing new to say.
 
@@ -233,7 +233,7 @@ class Runs:
         """Whether there is a run of this id."""
         return run_id in self._records
 
-    async def wait_for(self, run_id: str) -> RunRecord:
+    async def wait_for(self, run_id: str) -> ServedRunRecord:
         """The run when it has ended."""
         while (run := self._records[run_id]).is_open:
             await self._changed.wait()
@@ -241,7 +241,7 @@ class Runs:
 
     # How they run
 
-    def _keep(self, run: RunRecord, *, on_disk: bool = True) -> RunRecord:
+    def _keep(self, run: ServedRunRecord, *, on_disk: bool = True) -> ServedRunRecord:
         if on_disk:
             self._store.write(run)
         self._records[run.id] = run
@@ -328,6 +328,6 @@ def _result_of(store: RunStore, run_id: str) -> dict[str, Any]:
     return summary_of(line) if isinstance(line, dict) and line.get("type") == "result" else {}
 
 
-def _about(run: RunRecord) -> str:
+def _about(run: ServedRunRecord) -> str:
     by = ", ".join(f"{name} {value}" for name, value in run.origin.items())
     return f"folder {run.folder}, policy {run.policy}, {by}"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from handrail.remote.config import ServeConfig
-from handrail.remote.records import RunRecord
+from handrail.remote.records import ServedRunRecord
 
 
 def may_start(config: ServeConfig, client: str, running: "Counter[str]") -> bool:
@@ -15,8 +15,8 @@ def may_start(config: ServeConfig, client: str, running: "Counter[str]") -> bool
 
 
 def next_run(
-    config: ServeConfig, waiting: Iterable[RunRecord], running: "Counter[str]", starts: Mapping[str, int]
-) -> RunRecord | None:
+    config: ServeConfig, waiting: Iterable[ServedRunRecord], running: "Counter[str]", starts: Mapping[str, int]
+) -> ServedRunRecord | None:
     """
     The run that starts next: of the client with the fewest at work, then of the one that waited longest for its turn.
 

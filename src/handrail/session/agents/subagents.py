@@ -150,7 +150,7 @@ class Subagents:
         """Let it work on a prompt in the background; the session is told of its end."""
         agent.background = True
         work = agent_work.AgentWork(lambda: self.stop(agent.id))
-        self.known.set_status(agent, "running")  # first: whoever hears of the task may want the agent to go on
+        self.known.set_status(agent, "running")  # first: those who hear of the task may want the agent to go on
         task = agent_work.add_task(self.host.services(), agent.record, agent.call, prompt, work)
         agent.job = asyncio.get_running_loop().create_task(self._run_in_background(agent, prompt, work, task.output))
         agent.report = replace(report_on(agent), status="running", output=str(task.output))

@@ -126,7 +126,7 @@ class SessionSkills:
             if full in known:  # a folder that is called as a plugin is
                 self._problems += (f"{head.shown}: the skill {full} is another one. Rename it to use both.",)
                 continue
-            more[full] = head.renamed(full)
+            more[full] = head.with_name(full)
         return skill_files.SkillsByName({**known.heads, **more})
 
     def note_used(self, file: str) -> None:
