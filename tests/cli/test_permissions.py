@@ -120,6 +120,7 @@ def test_every_change_that_explain_names_was_tried(project: Path, capsys: pytest
         pytest.param("git -C . push", "sends commits to another repository", id="a sub-command after an option"),
         pytest.param("git frobnicate", "may change the repository", id="a sub-command that is not known"),
         pytest.param("curl -s https://a.test", "reaches the network", id="options that are not listed add nothing"),
+        pytest.param("python3 -m pytest -q", "runs the tests of the project", id="a module of Python"),
         pytest.param("npx tsc", "fetches a package and runs it", id="a program that starts others"),
         pytest.param("find . -exec make {} +", "runs what the build files of the project say", id="inside another"),
         pytest.param("./nosuch x", "./nosuch: a program named by its path is not trusted", id="a name proves nothing"),

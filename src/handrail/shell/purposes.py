@@ -58,7 +58,9 @@ PURPOSES = {
     **dict.fromkeys(("make", "gmake", "just", "task", "ninja", "cmake", "meson", "bazel", "rake"), BUILD),
     **dict.fromkeys(("gradle", "mvn", "ant", "sbt", "cargo", "go", "dotnet"), BUILD),
     **dict.fromkeys(("cargo run", "go run", "dotnet run", "deno", "bun run"), PROGRAM),
-    **dict.fromkeys(("pytest", "py.test", "tox", "nox", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest"), TESTS),
+    **dict.fromkeys(
+        ("pytest", "py.test", "unittest", "tox", "nox", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest"), TESTS
+    ),
     **dict.fromkeys(("ruff", "black", "isort", "flake8", "mypy", "pyright", "basedpyright", "pylint", "ty"), CHECKS),
     **dict.fromkeys(("eslint", "prettier", "biome", "tsc", "rustfmt", "gofmt", "golangci-lint", "pre-commit"), CHECKS),
     **dict.fromkeys(
@@ -86,6 +88,8 @@ def purpose(words: Sequence[str | None]) -> str:
     name = words[0] if words else None
     if name is None or "/" in name:  # what a program by its path is for, its name does not say
         return ""
+    if name.startswith("python") and words[1:2] == ["-m"]:
+        return purpose(words[2:]) or PROGRAM
     plain = [word for word in words[1:] if word is None or not word.startswith("-")][:2]
     verbs = [word for word in plain if word is not None]
     candidates = [f"{name} {verb}" for verb in verbs] + [name]
