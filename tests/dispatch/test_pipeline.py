@@ -800,6 +800,17 @@ async def test_something_that_is_no_output_is_a_crash_that_says_so() -> None:
     assert "its call returned a str where an Output is due" in outcome.result.text
 
 
+async def test_a_call_that_is_not_async_is_a_crash_that_says_so() -> None:
+    class Plain(Note):
+        def call(self, args: NoteInput, ctx: ToolContext) -> Output:  # type: ignore[override]  # that is the point
+            return Output(text="done")
+
+    outcome = await outcome_of(Plain(), note())
+
+    assert outcome.cause is Cause.CRASHED
+    assert "its call is not async; write `async def call`" in outcome.result.text
+
+
 async def test_output_that_is_marked_as_an_error_is_a_failure_with_output() -> None:
     class Failing(Note):
         async def call(self, args: NoteInput, ctx: ToolContext) -> Output:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from handrail import Agent, Allow, HandrailError, Outcome, tool
+from handrail import Agent, Allow, HandrailError, Hooks, Outcome, Tool, tool
 from handrail.events import CallFinished
 from handrail.testing import ScriptedModel, say, use
 
@@ -41,6 +41,10 @@ async def deploy(place: str) -> str:
     return f"deployed to {place}"
 
 
+class Unfinished(Tool[Any]):
+    name = "Unfinished"
+
+
 async def outcomes(agent: Agent[Any]) -> list[Outcome]:
     with anyio.fail_after(20):
         async with agent:
@@ -65,8 +69,11 @@ def calls(*uses: Any) -> ScriptedModel:
         ({"builtin_tools": "Read"}, "Give True, False or a list of names: ['Read']"),
         ({"limits": 3}, "limits is 3. Give Limits(turns="),
         ({"hooks": {"PreTool": [print]}}, "hooks has 'PreTool', which is not an event. There are PreToolUse"),
+        ({"settings": {"model": "x"}}, "settings is {'model': 'x'}. Give True, False, the path of a file"),
         ({"settings": "no.json"}, "settings is 'no.json', which is not a file"),
         ({"tools": [print]}, "is not a tool. Put @tool above a function"),
+        ({"tools": [Unfinished]}, "Unfinished is a class. Give an instance of it: Unfinished()"),
+        ({"tools": [Unfinished()]}, "The tool Unfinished has no input_model and no call. Define it in the class"),
         ({"tools": deploy}, "tools is the tool 'deploy'. Give a list of tools: [deploy]"),
         ({"session": "x" * 300}, "letters"),
         ({"output": 3}, "Give a JSON Schema with an object at its root, or a Pydantic model"),
@@ -88,6 +95,21 @@ def test_a_wrong_argument_is_refused_at_once_with_what_is_expected(
     with pytest.raises(HandrailError) as caught:
         Agent(ScriptedModel([]), env=env, **arguments)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("prompt", ["", "  \n", None, 7, [], ["words"], {"text": "words"}])
+async def test_a_prompt_without_words_or_blocks_is_refused_before_the_model_is_asked(
+    prompt: Any, env: dict[str, str]
+) -> None:
+    model = ScriptedModel([[say("What?")]])
+    with pytest.raises(HandrailError, match="The prompt is .* Give a text, a UserMessage, or blocks such as Text"):
+        await Agent(model, env=env).ask(prompt)
+    assert not model.requests
+
+
+def test_hooks_take_lists_of_functions_by_event() -> None:
+    with pytest.raises(HandrailError, match="the callbacks for Stop are <built-in function print>. Give a list"):
+        Hooks(callbacks={"Stop": print})  # type: ignore[dict-item]  # that is the point
 
 
 async def test_rules_of_the_arguments_decide_and_the_callback_gets_what_they_leave_open(

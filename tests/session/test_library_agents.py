@@ -54,7 +54,7 @@ async def test_a_program_hands_tasks_to_agents_side_by_side_and_sees_whose_event
 @pytest.mark.parametrize(
     ("kind", "more", "words"),
     [
-        ("nobody", {}, "There is no sub-agent 'nobody'"),
+        ("nobody", {}, "^There is no sub-agent 'nobody'"),
         ("reviewer", {"deny": ["Agent(reviewer)"]}, "Agent(reviewer)"),
         ("general-purpose", {"isolation": "worktree"}, "in no git repository"),
     ],

@@ -1,6 +1,7 @@
 """The fakes that others rely on do what they say."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,12 @@ def test_a_scripted_model_streams_each_answer_in_order_and_keeps_the_requests() 
             await events_of(model)
 
     run_virtual(conversation())
+
+
+@pytest.mark.parametrize("script", [say("Hello."), [say("Hello.")], ["Hello."], "Hello."])
+def test_a_script_that_is_not_a_list_of_answers_is_refused_with_the_form_of_one(script: Any) -> None:
+    with pytest.raises(TypeError, match=r"""Give a list of answers, each a list of steps: \[\[say\("Hello."\)\]\]"""):
+        ScriptedModel(script)
 
 
 def test_a_scripted_model_pauses_waits_and_hands_on_events_as_they_are() -> None:

@@ -22,6 +22,8 @@ def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
         ToolTimeoutError: it exceeded its time limit. A blocking tool is told by `ctx.abort`, not forced to stop.
     """
     call = _blocking(tool, args, ctx) if tool.blocking else tool.call(args, ctx)
+    if isinstance(call, Output):
+        raise TypeError("its call is not async; write `async def call`")
     return call if tool.timeout is None else _within(tool.timeout, call, ctx)
 
 

@@ -58,6 +58,9 @@ def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
 
 def parse_callbacks(callbacks: Mapping[str, Iterable[Function | HookCallback]]) -> list[Hook]:
     """Callback functions by event, as hooks; HandrailError for an event, matcher or condition that is not known."""
+    for event, functions in callbacks.items():
+        if isinstance(functions, str) or not isinstance(functions, Iterable):
+            raise HandrailError(f"the callbacks for {event} are {functions!r}. Give a list of functions.")
     return [_callback(event, given) for event, functions in callbacks.items() for given in functions]
 
 

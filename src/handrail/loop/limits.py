@@ -22,8 +22,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("turns", "dollars", "tokens", "seconds"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"the limit of {name} is {value!r}. It must be above 0, or None for no limit.")
+            if value is not None and not (isinstance(value, int | float) and value > 0):
+                raise ValueError(f"the limit of {name} is {value!r}. Give a number above 0, or None for no limit.")
 
 
 NO_LIMITS = Limits()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+from handrail.dispatch.cards import without_frame
 from handrail.errors import HandrailError
 from handrail.session.agents.state import OnNews, Subagent
 from handrail.session.command_turn import new_call, run_calls
@@ -41,7 +42,7 @@ async def delegate_task(session: Session, values: dict[str, Any], on_event: OnNe
             agents.listeners_by_call.pop(use.id, None)
     started = next((each for each in agents.known.at_call(use.id) if each.report is not None), None)
     if started is None or started.report is None:
-        raise HandrailError(outcome.result.text)
+        raise HandrailError(without_frame(outcome.result.text))
     return started.report
 
 
@@ -100,7 +101,7 @@ class AgentTeam:
         outcome = await _call(self._session, new_call("SendMessage", {"to": to, "message": text}))
         data = outcome.output.data if outcome.output is not None else None
         if outcome.status is not Status.OK or not data or not data["success"]:
-            raise HandrailError(outcome.result.text)
+            raise HandrailError(without_frame(outcome.result.text))
 
     async def wait(self) -> dict[str, AgentReport]:
         """Wait until no member is at work; the last report of each, by name."""
@@ -117,7 +118,7 @@ class AgentTeam:
     async def __aenter__(self) -> Self:
         outcome = await _call(self._session, new_call("TeamCreate", {"team_name": self.name}))
         if outcome.status is not Status.OK:
-            raise HandrailError(outcome.result.text)
+            raise HandrailError(without_frame(outcome.result.text))
         return self
 
     async def __aexit__(

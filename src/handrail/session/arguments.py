@@ -20,7 +20,7 @@ from handrail.session.models.choose import Streaming
 from handrail.session.tools import builtin_names
 from handrail.session.transcript import TranscriptOptions
 from handrail.tools.pool import AnyTool
-from handrail.tools.tool import Tool
+from handrail.tools.tool import Tool, check_tool
 
 if TYPE_CHECKING:
     from handrail.mcp import config as mcp_config
@@ -39,10 +39,10 @@ def user_message(prompt: Prompt) -> UserMessage:
     match prompt:
         case UserMessage():
             return prompt
-        case str():
+        case str() if prompt.strip():
             return UserMessage((Text(prompt),))
-        case Iterable():
-            return UserMessage(tuple(prompt))
+        case [*blocks] if blocks and all(isinstance(block, UserBlock) for block in blocks):
+            return UserMessage(tuple(blocks))
         case _:
             raise HandrailError(f"The prompt is {prompt!r}. Give a text, a UserMessage, or blocks such as Text.")
 
@@ -69,8 +69,7 @@ def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
     given = tuple(tools)
     taken = set(builtin_names())
     for tool in given:
-        if not isinstance(tool, Tool):
-            raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
+        check_tool(tool)
         if tool.name in taken:
             raise ToolDefinitionError(f"There are two tools called {tool.name!r}. Give yours another name.")
         taken.add(tool.name)
@@ -112,6 +111,7 @@ def settings_flags(
     """The rules that the caller gives, and which settings files count beside them."""
     if mode not in ("", *MODES):
         raise HandrailError(f"mode is {mode!r}. Choose one of {', '.join(MODES)}.")
+    check_type("settings", settings, (bool, str, Path), "True, False, the path of a file, or its content as JSON")
     file = "" if isinstance(settings, bool) else str(settings)
     if file and not file.lstrip().startswith("{") and not Path(file).is_file():
         raise HandrailError(f"settings is {file!r}, which is not a file. Give True, False, or the path of a file.")
@@ -183,7 +183,7 @@ def check_output(output: Any) -> Any:
     return output
 
 
-def check_type(name: str, value: object, expected: type, example: str) -> None:
+def check_type(name: str, value: object, expected: type | tuple[type, ...], example: str) -> None:
     """Raise if an argument is of another type."""
     if not isinstance(value, expected):
         raise HandrailError(f"{name} is {value!r}. Give {example}.")

@@ -54,12 +54,20 @@ class ScriptedModel:
     answers: Sequence[Sequence[Step]]
     requests: list[Json] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        shape = 'Give a list of answers, each a list of steps: [[say("Hello.")]].'
+        if not isinstance(self.answers, Sequence) or isinstance(self.answers, str):
+            raise TypeError(f"the script is {self.answers!r}. {shape}")
+        if wrong := [each for each in self.answers if not isinstance(each, Sequence) or isinstance(each, str)]:
+            raise TypeError(f"the script has {wrong[0]!r} in the place of an answer. {shape}")
+
     async def stream(self, request: Any) -> AsyncGenerator[StreamEvent, None]:
         """The next answer, as a provider would stream it. Raises LookupError if the script has no more answers."""
         number = len(self.requests)
         self.requests.append(request)
         if number >= len(self.answers):
-            raise LookupError(f"the script has {len(self.answers)} answers, and answer {number + 1} was asked for")
+            noun = "answer" if len(self.answers) == 1 else "answers"
+            raise LookupError(f"the script has {len(self.answers)} {noun}, and answer {number + 1} was asked for")
         yield MessageStart(id=f"message-{number + 1}", model="scripted")
         slot = 0
         for step in self.answers[number]:

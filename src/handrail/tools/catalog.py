@@ -11,7 +11,7 @@ from handrail.errors import ToolDefinitionError
 from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, obstacle, with_activated
 from handrail.tools.search import Searchable, SearchIndex, parameter_text
 from handrail.tools.stub import ListedTool
-from handrail.tools.tool import PLAIN_VIEW, Tool
+from handrail.tools.tool import PLAIN_VIEW, check_tool
 
 MAX_ANNOUNCED, MAX_NAMED = 200, 20
 
@@ -74,8 +74,7 @@ class Catalog:
         """Append tools, from the next request on. Raises ToolDefinitionError if a name is taken, or it is no tool."""
         taken = set(self.pool.names())
         for tool in tools:
-            if not isinstance(tool, Tool):
-                raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
+            check_tool(tool)
             if names := taken.intersection((tool.name, *tool.aliases)):
                 raise ToolDefinitionError(f"there is a tool {names.pop()!r} already. Give the new one another name.")
             taken.add(tool.name)

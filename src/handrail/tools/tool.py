@@ -273,6 +273,22 @@ def check_identity(name: str, aliases: object, search_hint: str) -> None:
         raise ToolDefinitionError(f"{name}: the search hint repeats {doubled[0]!r} from the name. Give other words.")
 
 
+def check_tool(tool: object) -> None:
+    """Check that it is a tool with all that a tool needs. Raises ToolDefinitionError with what to change."""
+    if isinstance(tool, type) and issubclass(tool, Tool):
+        raise ToolDefinitionError(f"{tool.__name__} is a class. Give an instance of it: {tool.__name__}().")
+    if not isinstance(tool, Tool):
+        raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
+    kind = type(tool)
+    needs = {
+        "name": not hasattr(tool, "name"),
+        "input_model": kind.parse is Tool.parse and not hasattr(tool, "input_model"),
+        "call": kind.call is Tool.call and not kind.blocking,
+    }
+    if missing := [name for name, lacks in needs.items() if lacks]:
+        raise ToolDefinitionError(f"The tool {kind.__name__} has no {' and no '.join(missing)}. Define it in the class.")
+
+
 def check_name(name: str) -> None:
     """Check that model APIs accept the name."""
     if not NAME.fullmatch(name):
