@@ -190,7 +190,19 @@ def test_values_are_cleaned_at_any_depth() -> None:
     }
 
 
-FILLER = st.text(alphabet=string.printable, max_size=30)
+@pytest.mark.proves("R10")
+def test_nothing_passes_for_a_replacement_that_is_none() -> None:
+    key = FAKES["github-token"]
+    redactor = build_redactor({"MY_API_KEY": "abcdefgh-1234"})
+
+    for secret in (key, "abcdefgh-1234"):
+        assert secret not in redactor.text(f"[redacted:{secret}]")
+        assert secret not in redactor.text(f"[redacted: it is {secret} ]")
+        assert secret not in str(redactor.value(["[redacted:", secret, "]"]))
+        assert secret not in str(redactor.value({"[redacted:": secret, "]": "]", "x": [secret, "]"]}))
+
+
+FILLER = st.text(alphabet=string.printable, max_size=30) | st.sampled_from(("[redacted:", "]", "[redacted:a", "\n"))
 
 
 @pytest.mark.proves("R10")

@@ -34,7 +34,7 @@ SECRET_HEADERS = frozenset(
     }
 )
 
-MARKER = r"\[redacted:[^\[\]]*\]"
+MARKER = r"\[redacted:([^\[\]\s]*)\]"
 _EDGE = r"(?<![A-Za-z0-9])"
 _VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already removed
 
@@ -137,6 +137,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("url-password", "://", r"://[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/@]{3,256})@"),
 )
 
+LABELS = frozenset(("password", "assigned-key", "pattern", *(label for label, _, _ in SHAPES)))
 _NEEDLES = tuple((needle, shape.startswith("(?i)"), label, shape) for label, needle, shape in SHAPES)
 
 
@@ -183,7 +184,15 @@ class Redactor:
         found += _assignments(text, small)
         for pattern in self.patterns:
             found += _matches(text, pattern, "pattern")
-        return _merge(_outside(text, found))
+        return _merge(self._outside(text, found))
+
+    def _outside(self, text: str, spans: list[TextEdit]) -> list[TextEdit]:
+        """The spans that are not inside an earlier replacement: a label of ours, not what else stands in its place."""
+        if not spans or "[redacted:" not in text:
+            return spans
+        labels = LABELS.union(name for name, _ in self.secrets)
+        done = [match.span() for match in re.finditer(MARKER, text) if match[1] in labels]
+        return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
 
     def text(self, text: str) -> str:
         """The text without secrets."""
@@ -308,12 +317,6 @@ def _names(small: str) -> Iterator[tuple[bool, int, int]]:
             if name is not None:
                 yield part.startswith("pass"), *name.span()
             at = small.find(part, end)
-
-
-def _outside(text: str, spans: list[TextEdit]) -> list[TextEdit]:
-    """The spans that are not inside an earlier replacement."""
-    done = [match.span() for match in re.finditer(MARKER, text)] if spans and "[redacted:" in text else []
-    return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
 
 
 def _merge(spans: list[TextEdit]) -> list[TextEdit]:
