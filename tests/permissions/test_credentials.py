@@ -15,6 +15,7 @@ ADDRESS = f"https://me:{TOKEN}@example.org/a.git"
 HOLD = {
     ".git/config": f'[remote "origin"]\n\turl = {ADDRESS}\n',
     ".git/modules/a/config": f'[remote "origin"]\n\turl = https://{TOKEN}@example.org/a\n',
+    f".git/modules/{'a/' * 12}config": f'[remote "origin"]\n\turl = {ADDRESS}\n',
     "bare.git/config": f'[http "https://example.org"]\n\textraheader = AUTHORIZATION: basic {TOKEN}\n',
     ".gitmodules": f'[submodule "a"]\n\turl = {ADDRESS}\n',
     "pip.conf": f"[global]\nindex-url = https://u:{TOKEN}@pypi.example.org/simple\n",
@@ -72,6 +73,22 @@ def test_a_file_with_a_password_in_it_is_asked_about(name: str, tmp_path: Path) 
     assert {line: world.bash(line.format(name)) for line in READING} == dict.fromkeys(READING, "ask")
     assert World(tmp_path, mode="bypassPermissions").bash(f"cat {name}") == "allow"
     assert World(tmp_path, rules={"allow": [f"Read(./{name})"]}).says("Read", {"file_path": name}) == "allow"
+
+
+@pytest.mark.proves("X26")
+def test_a_file_in_two_bytes_a_letter_is_read_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "settings.xml"
+    file.write_bytes(HOLD["settings.xml"].encode("utf-16"))
+
+    assert holds_credentials(str(file))
+
+
+@pytest.mark.parametrize("text", ["\n", " \n", "\t", "://", "<token"])
+def test_no_content_takes_long_to_look_at(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "pip.conf"
+    file.write_text(text * (1_000_000 // len(text)))
+
+    assert not holds_credentials(str(file))
 
 
 @pytest.mark.parametrize("name", HOLD_NONE)

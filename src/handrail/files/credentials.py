@@ -26,7 +26,7 @@ CREDENTIAL = lazy_pattern(
     r"|(?m:^[^#;\n]{0,200}?(?:passw(?:or)?d|passphrase|token|secret|_auth|api_?-?key|access_?-?key|extraheader|client-key-data)"
     r"[\w.-]{0,40}[\"']?\s{0,4}(?:[=:,]|=>|\s)\s{0,4}[\"']?[^\s\"'$<{%#]{4,})"
     r"|<(?:password|passphrase|\w*token|privatekey)>[^<$\s]|cleartextpassword\"\s+value=\"[^%\"]"
-    r"|(?m:^\s*-?-?user\s{0,4}[=:\s]\s{0,4}[\"']?[^\s:]+:[^\s]+)",  # of curl
+    r"|(?m:^[^\S\n]*-?-?user\s{0,4}[=:\s]\s{0,4}[\"']?[^\s:]+:[^\s]+)",  # of curl
     re.IGNORECASE,
 )
 
@@ -39,7 +39,7 @@ def is_name_of_settings(name: str) -> bool:
 
 def may_hold_credentials(path: str) -> bool:
     """Whether the path of a file is one of those in which what is written decides."""
-    *folders, name = path.casefold().rsplit("/", 8)
+    *folders, name = path.casefold().split("/")
     above = IN_FOLDERS.get(name)
     return is_name_of_settings(name) if above is None else any(folder.endswith(above) for folder in folders)
 
@@ -56,7 +56,8 @@ def holds_credentials(path: str) -> bool:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             return False  # judged by its kind
-        return found.st_size > MAX_BYTES or CREDENTIAL.search(os.read(file, MAX_BYTES).decode("latin-1")) is not None
+        text = os.read(file, MAX_BYTES).replace(b"\0", b"").decode("latin-1")  # two bytes a letter in UTF-16
+        return found.st_size > MAX_BYTES or CREDENTIAL.search(text) is not None
     except OSError:
         return True
     finally:
