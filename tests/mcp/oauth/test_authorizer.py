@@ -312,16 +312,19 @@ def test_only_encrypted_addresses_and_those_of_a_local_server_on_this_machine_ar
         ("https://mcp.example.com/mcp", "wiki.example.com", False),
         ("https://wiki.example.com/mcp", "wiki.example.com", True),
         ("https://wiki.example.com/mcp", "host.example.com", False),
+        ("https://both.example.com/mcp", "wiki.example.com", False),
     ],
-    ids=["on the internet", "a name that leads inside", "from inside", "from inside to credentials"],
+    ids=["on the internet", "a name that leads inside", "from inside", "from inside to credentials", "half inside"],
 )
 async def test_a_name_that_leads_further_inside_than_the_server_is_not_connected_to(
     server: str, host: str, fine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = {"mcp": "93.184.216.34", "as": "93.184.216.35", "wiki": "10.0.0.5", "host": "169.254.169.254"}
+    known["both"] = "10.0.0.6 93.184.216.36"
 
     def resolve(name: str, port: int, *_rest: object, **_options: object) -> list[tuple[object, ...]]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (known[name.partition(".")[0]], port))]
+        addresses = known[name.partition(".")[0]].split()
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in addresses]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     guard = ReachGuard(server)

@@ -37,10 +37,12 @@ class ReachGuard:
         found = await look_up(host, port)
         if self._reach is None:
             own = parse_target(self._url)
-            self._reach = _most_private(url_reach(self._url), await look_up(own.host, own.port))
-        check_reach(host, _most_private(AddressClass.PUBLIC, found), self._reach)
+            # who chooses the addresses of its name could add a private one to be taken for a private server
+            least = min(_reaches(await look_up(own.host, own.port)), key=CAREFUL.index)
+            self._reach = max(url_reach(self._url), least, key=CAREFUL.index)
+        check_reach(host, max(_reaches(found), key=CAREFUL.index), self._reach)
         return found
 
 
-def _most_private(reach: AddressClass, addresses: Iterable[str]) -> AddressClass:
-    return max(reach, *(address_class(ipaddress.ip_address(each)) for each in addresses), key=CAREFUL.index)
+def _reaches(addresses: Iterable[str]) -> list[AddressClass]:
+    return [address_class(ipaddress.ip_address(each)) for each in addresses]
