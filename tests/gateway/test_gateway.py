@@ -293,6 +293,17 @@ async def test_a_prompt_passes_hooks_and_the_audit_log_and_file_rules_see_its_ar
     assert seen == ["mcp__ref__review"] * 2
 
 
+async def test_what_a_hook_puts_in_the_place_of_a_prompt_is_all_that_the_client_gets(tmp_path: Path) -> None:
+    async def clean(*_given: object) -> Any:
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedMCPToolOutput": "taken out"}}
+
+    host = SessionHost(hooks={"PostToolUse": (HookCallback(clean),)})
+    async with connected(gateway_in(tmp_path, flags={}, host=host), "legacy") as client:
+        shown = (await client.get_prompt("ref__review", {"language": "perl"})).model_dump_json()
+    assert "taken out" in shown
+    assert "perl" not in shown
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_first_list_and_the_first_call_wait_for_servers_that_are_slow(era: str, tmp_path: Path) -> None:
     hurried = {"HANDRAIL_MCP_WAIT_MS": "1"}

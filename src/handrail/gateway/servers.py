@@ -38,7 +38,10 @@ class ServersBehind:
         outcome, _ = await self._tools.run(call.name, given, client, run, tool=call)
         if outcome.result.is_error:
             raise JsonRpcError(str(self._tools.redact(outcome.result.text)), INVALID_PARAMS)
-        messages = [{"role": role, "content": block_part(block)} for role, block in call.messages]
+        spoken = call.messages
+        if outcome.output is None or outcome.output.blocks != tuple(block for _, block in spoken):
+            spoken = [("user", block) for block in outcome.result.content]  # a hook has put something in its place
+        messages = [{"role": role, "content": block_part(block)} for role, block in spoken]
         found: dict[str, Any] = self._tools.redact({"description": prompt.description, "messages": messages})
         return found
 
