@@ -72,6 +72,36 @@ class Peek(Tool[PathInput]):
         return Output(text=(ctx.cwd / Path(args.where).expanduser()).read_text())
 
 
+class Resolving(Peek):
+    """Declares the path that it has worked out, as many tools do."""
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        path = os.path.join(run.cwd, os.path.expanduser(args.where))
+        return Access.of(**{self._kind: os.path.normpath(path)})  # type: ignore[arg-type]
+
+
+class FullyResolving(Peek):
+    """Follows links before it declares a path."""
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        path = os.path.realpath(os.path.join(run.cwd, os.path.expanduser(args.where)))
+        return Access.of(**{self._kind: path})  # type: ignore[arg-type]
+
+
+class Elsewhere(Peek):
+    """Reads below a folder of its own."""
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        return Access.of(**{self._kind: os.path.normpath(run.cwd / "src" / args.where)})  # type: ignore[arg-type]
+
+
+class WithKeys(Peek):
+    """Reads more than it is about."""
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        return Access.of(reads=(args.where, "keys/.env"))
+
+
 class Raw(RawTool):
     def __init__(self, kind: str) -> None:
         super().__init__("Raw", {"type": "object", "properties": {"where": {"type": "string"}}, "required": ["where"]})
@@ -494,10 +524,34 @@ def test_an_allow_rule_for_a_tool_about_a_file_covers_only_files_below_its_path(
     (folder / "src" / "x").write_text("x")
     (folder / "keys" / "out").unlink(missing_ok=True)
     (folder / "keys" / "out").symlink_to("../../outside")
-    for subject in (Peek("writes", read_only=False), function("writes")):
+    made = [kind("writes", read_only=False) for kind in (Peek, Resolving, FullyResolving)]
+    for subject in (*made, function("writes")):
         policy = policy_in(folder, allow=[subject.name + rule])
         values = {"where": where.format(folder=folder)}
         assert called(subject, values, folder, policy).status is status, subject.name
+
+
+@pytest.mark.proves("G22", "A20", "R3")
+@pytest.mark.parametrize("kind", [Resolving, FullyResolving])
+def test_a_deny_rule_holds_for_a_tool_that_declares_the_resolved_path(
+    kind: type[Peek], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    for spelling, pattern in product(SPELLINGS, PATTERNS):
+        policy = policy_in(folder, deny=[f"Peek({pattern})"], allow=["Peek", "Read(**)"])
+        outcome = called(kind(), {"where": spelling.format(folder=folder)}, folder, policy)
+        assert outcome.status is Status.DENIED, (spelling, pattern)
+
+
+@pytest.mark.proves("G22", "A20")
+def test_an_allow_rule_covers_no_path_that_climbs_and_no_secret_that_it_does_not_name(folder: Path) -> None:
+    climbing, policy = {"where": "x/../../keys/out"}, policy_in(folder, allow=["Peek(x/*)"])
+
+    assert called(Elsewhere("writes", read_only=False), climbing, folder, policy).status is Status.DENIED
+    (folder / "src" / "x").write_text("x")
+    for rules, status in {("Peek(src/*)",): Status.DENIED, ("Peek(src/*)", "Read(keys/.env)"): Status.OK}.items():
+        policy = policy_in(folder, allow=list(rules))
+        assert called(WithKeys(), {"where": "src/x"}, folder, policy).status is status
 
 
 @pytest.mark.parametrize(

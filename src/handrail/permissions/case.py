@@ -56,6 +56,8 @@ class Case:
     named_files: tuple[FileAccess, ...] = ()
     """Files that the input of a foreign tool names. Only what denies or asks looks at them, and at `named_targets`."""
     named_targets: tuple[WebTarget, ...] = ()
+    subjects: tuple[Place, ...] = ()
+    """Where its subject would be as a path, if it declares files and a rule may be about its subject."""
 
     @property
     def access(self) -> Access:
@@ -94,11 +96,19 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
         targets=targets,
         named_files=tuple(named_files(access.may_touch, policy, lookup)) if access.may_touch else (),
         named_targets=tuple([read_url(address) for address in access.may_reach]),
+        subjects=subjects(facts, policy, lookup) if files else (),
     )
     if access.runs is None or access.shell != "bash":
         return case
     of_command: Case = commands.shell_case(case, access.runs, lookup)
     return of_command
+
+
+def subjects(facts: Facts, policy: Policy, lookup: Lookup) -> tuple[Place, ...]:
+    """The places of the paths that a call may be about, however its tool spells them where it declares them."""
+    if not any(index.own for index in policy.index.values()):
+        return ()
+    return tuple([lookup.resolve(path, policy.cwd, policy.home) for path in facts.subject_paths()])
 
 
 def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:

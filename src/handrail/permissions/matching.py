@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from handrail.files.paths import Place
 from handrail.lazy import lazy
 from handrail.permissions.case import Case
 from handrail.permissions.file_access import INSIDE, READING, FileAccess, FileEffect, allowed_by
@@ -142,7 +143,8 @@ def by_subject(case: Case, index: RuleIndex) -> list[Rule]:
     """`Tool(content)`: a pattern for the text that the call is about; for a path, in every spelling of it."""
     names, files = index.names_of(case.tool, case.mcp), subject_files(case)
     if not files:
-        return index.by_subject(names, case.facts.matches)
+        climbs = index.behaviour is Behaviour.ALLOW and any(".." in each.spelling.split("/") for each in case.subjects)
+        return [] if climbs else index.by_subject(names, case.facts.matches)
     as_paths = index.by_subject_path(names)
     if index.behaviour is Behaviour.ALLOW:  # a text may hide where a path leads: notes/../../x
         return common([allowed_by(file, as_paths) for file in files])
@@ -153,12 +155,18 @@ def by_subject(case: Case, index: RuleIndex) -> list[Rule]:
 def subject_files(case: Case) -> list[FileAccess]:
     """The declared files that a call is about; none if it is about something else."""
     found: list[FileAccess] = []
-    for path in case.facts.subject_paths() if case.files else ():
-        files = [file for file in case.files if file.shown == path or file.shown.endswith(f"/{path}")]
+    for place in case.subjects:
+        files = [file for file in case.files if is_at(file, place)]
         if not files:
             return []
         found += files
     return found
+
+
+def is_at(file: FileAccess, place: Place) -> bool:
+    """Whether a declared file is that of a place: spelled so, in a folder of the tool's own, or resolved already."""
+    spelled = file.shown == place.spelling or file.shown.endswith(f"/{place.spelling}")
+    return spelled or (file.place is not None and file.place.real == place.real)
 
 
 # Allow
@@ -172,7 +180,8 @@ def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
         return [*cover.whole, *cover.alone]
     if case.read_only and any(file.secret for file in case.files):
         # only a rule with the path opens a secret; one of the family Read has done so already
-        return by_subject(case, index) if subject_files(case) else []
+        subject = subject_files(case)
+        return by_subject(case, index) if all(file in subject for file in case.files if file.secret) else []
     return index.whole_tool(case.tool, case.mcp) + by_name(case, index) + by_effect(case, index)
 
 
