@@ -76,15 +76,15 @@ class Resolving(Peek):
     """Declares the path that it has worked out, as many tools do."""
 
     def access(self, args: PathInput, run: RunContext) -> Access:
-        path = os.path.join(run.cwd, os.path.expanduser(args.where))
-        return Access.of(**{self._kind: os.path.normpath(path)})  # type: ignore[arg-type]
+        path = os.path.normpath(run.cwd / Path(args.where).expanduser())
+        return Access.of(**{self._kind: path})  # type: ignore[arg-type]
 
 
 class FullyResolving(Peek):
     """Follows links before it declares a path."""
 
     def access(self, args: PathInput, run: RunContext) -> Access:
-        path = os.path.realpath(os.path.join(run.cwd, os.path.expanduser(args.where)))
+        path = os.path.realpath(run.cwd / Path(args.where).expanduser())
         return Access.of(**{self._kind: path})  # type: ignore[arg-type]
 
 

@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +125,15 @@ async def lines_of(client: httpx2.AsyncClient, run_id: str, after: int = 0) -> A
 
 async def all_lines(client: httpx2.AsyncClient, run_id: str, after: int = 0) -> list[dict[str, Any]]:
     return [line async for line in lines_of(client, run_id, after)]
+
+
+async def lines_until_gone(client: httpx2.AsyncClient, run_id: str) -> list[dict[str, Any]]:
+    """The lines up to the end of the server, which gives answers little time to end and may cut them off."""
+    seen: list[dict[str, Any]] = []
+    with suppress(httpx2.TransportError):
+        async for line in lines_of(client, run_id):
+            seen.append(line)  # noqa: PERF401  # those before the cut count
+    return seen
 
 
 async def first_line(client: httpx2.AsyncClient, run_id: str, kind: str) -> dict[str, Any]:

@@ -13,7 +13,17 @@ import pytest
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 from tests.cli.test_run import started, variables
-from tests.remote.serving import TOKENS, all_lines, first_line, get, kinds, served, start, write_config
+from tests.remote.serving import (
+    TOKENS,
+    all_lines,
+    first_line,
+    get,
+    kinds,
+    lines_until_gone,
+    served,
+    start,
+    write_config,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -212,7 +222,7 @@ async def test_runs_under_way_go_on_when_a_server_that_was_ended_starts_again(tm
             run_id = (await start(ann, "Take your time."))["id"]
             while not model.requests:
                 await asyncio.sleep(0.01)
-            following = asyncio.ensure_future(all_lines(ann, run_id))
+            following = asyncio.ensure_future(lines_until_gone(ann, run_id))
             code = await server.end(signal.SIGTERM)
             seen = await following
         async with served(model, tmp_path, config) as server, server.client() as ann:

@@ -102,13 +102,13 @@ async def test_a_prompt_without_words_or_blocks_is_refused_before_the_model_is_a
     prompt: Any, env: dict[str, str]
 ) -> None:
     model = ScriptedModel([[say("What?")]])
-    with pytest.raises(HandrailError, match="The prompt is .* Give a text, a UserMessage, or blocks such as Text"):
+    with pytest.raises(HandrailError, match=r"The prompt is .* Give a text, a UserMessage, or blocks such as Text"):
         await Agent(model, env=env).ask(prompt)
     assert not model.requests
 
 
 def test_hooks_take_lists_of_functions_by_event() -> None:
-    with pytest.raises(HandrailError, match="the callbacks for Stop are <built-in function print>. Give a list"):
+    with pytest.raises(HandrailError, match=r"the callbacks for Stop are <built-in function print>. Give a list"):
         Hooks(callbacks={"Stop": print})  # type: ignore[dict-item]  # that is the point
 
 

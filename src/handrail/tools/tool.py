@@ -286,7 +286,9 @@ def check_tool(tool: object) -> None:
         "call": kind.call is Tool.call and not kind.blocking,
     }
     if missing := [name for name, lacks in needs.items() if lacks]:
-        raise ToolDefinitionError(f"The tool {kind.__name__} has no {' and no '.join(missing)}. Define it in the class.")
+        raise ToolDefinitionError(
+            f"The tool {kind.__name__} has no {' and no '.join(missing)}. Define it in the class."
+        )
 
 
 def check_name(name: str) -> None:
