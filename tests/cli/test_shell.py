@@ -123,3 +123,14 @@ def test_no_attack_and_no_change_of_the_corpus_passes_this_door(capsys: pytest.C
     capsys.readouterr()
 
     assert passed == []
+
+
+def test_a_condition_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    run(["shell", "find . -name '*.py' | xargs wc -l"])
+
+    needs = [line for line in capsys.readouterr().out.splitlines() if "needs:" in line]
+    assert len(needs) == len(set(needs)) == 1

@@ -33,7 +33,7 @@ def describe(segment: Segment) -> list[str]:
     for reason in segment.reasons:
         entry = f", entry {reason.entry!r}" if reason.entry else ""
         lines.append(f"    {reason.text} (bytes {reason.start}-{reason.end}, {reason.node}{entry})")
-    lines += [f"    needs: {need.check}" for need in segment.requires]
+    lines += [f"    needs: {check}" for check in dict.fromkeys(need.check for need in segment.requires)]
     return lines
 
 
