@@ -54,7 +54,7 @@ def test_every_decision_is_listed_with_the_rule_that_made_it(capsys: pytest.Capt
     lines = audit(capsys).splitlines()
     assert [line.split("  ")[1] for line in lines[:4]] == ["allowed", "denied", "asked: unanswered", "allowed"]
     assert f"Bash(rm a)  {DENY_RULE}" in lines[1]
-    assert "4 calls in 4 sessions: 2 allowed, 1 asked (0 yes), 1 denied." in lines
+    assert "4 calls in 4 sessions: 2 allowed, 1 asked (0 yes, 1 no or unanswered), 1 denied unasked." in lines
 
 
 @pytest.mark.usefixtures("project")
@@ -99,7 +99,7 @@ def test_why_tells_everything_about_one_call(capsys: pytest.CaptureFixture[str])
     [
         (("why",), "say which call"),
         (("why", "unheard-of"), "no recorded call has the id 'unheard-of'"),
-        (("--since", "never"), "'never' is no time. Write 30m, 2h"),
+        (("--since", "never"), "'never' is not a time. Write 30m, 2h"),
     ],
 )
 @pytest.mark.usefixtures("project")
@@ -116,7 +116,7 @@ def test_a_time_is_a_span_a_day_or_a_moment() -> None:
     assert parse_since("2001-09-09T01:46:40+00:00", now) == now
     assert 0 <= now - parse_since("today", now) < 86400
     assert parse_since("today", now) > parse_since("yesterday", now)
-    with pytest.raises(HandrailError, match="is no time"):
+    with pytest.raises(HandrailError, match="is not a time"):
         parse_since("2 fortnights", now)
 
 

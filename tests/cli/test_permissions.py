@@ -183,6 +183,7 @@ def test_a_call_can_be_written_like_a_rule(
         (("explain", "bash(ls)"), "there is no tool 'bash'. Names keep their case: Bash."),
         (("explain", "Raed", "{}"), "there is no tool 'Raed'. Did you mean 'Read'?"),
         (("explain", "Bsh", "ls"), "there is no tool 'Bsh'. Did you mean 'Bash'?"),
+        (("explain", "Bash", "git push"), "Or write the call as a rule: 'Bash(git push)'."),
         (("explain", "Zzyzx", "{}"), "there is no tool 'Zzyzx'. `handrail tools` lists them."),
         (("explain", "Bash", "{}", "--mode", "brave"), "there is no mode 'brave'"),
         (("explain", "Bash", "{}", "--permission-mode", "brave"), "there is no mode 'brave'"),
@@ -306,6 +307,15 @@ def test_an_example_brings_its_own_surroundings(project: Path, capsys: pytest.Ca
         ),
         ('{"tool": "Bash", "input": {}, "expect": "maybe"}', "expect is 'maybe'"),
         ('{"tool": "Bash", "input": {}, "expect": []}', "expect is []"),
+        ('{"tool": "Bash", "input": {}}', "expect is missing; add the decision that is right"),
+        (
+            '{"tool": "Bash", "input": {}, "expected": "ask"}',
+            "'expected' is not a field of an example. Did you mean 'expect'?",
+        ),
+        (
+            '{"tool": "Bash", "input": {}, "expect": "ask", "mod": "plan"}',
+            "'mod' is not a field of an example. Did you mean",
+        ),
         ('{"tool": "Bash", "input": {}, "expect": "ask", "mode": "x"}', "there is no mode 'x'"),
         ('{"tool": "Bash", "input": {}, "expect": "ask", "cwd": "src"}', "cwd is 'src', not an absolute path"),
         ('{"tool": "Bash", "input": {}, "expect": "ask", "working_dirs": "/"}', "working_dirs is not a list"),
@@ -658,6 +668,16 @@ def test_lint_names_file_line_and_kind(project: Path, capsys: pytest.CaptureFixt
     ]
     assert "wide: Bash(python *): python can run any program or change any file" in text
     assert text.splitlines()[-1] == "4 rules, 3 remarks"
+
+
+def test_lint_fails_while_the_rules_of_a_file_are_not_known(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".handrail").mkdir()
+    (project / ".handrail" / "settings.json").write_text('{"permissions": {"deny": ["Bash(rm *)"')
+
+    assert run(["permissions", "lint"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "0 rules, 0 remarks, and at least one settings file that is broken\n"
+    assert ".handrail/settings.json:1: " in shown.err
 
 
 def test_lint_of_good_rules_has_nothing_to_say(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -139,6 +139,10 @@ def test_broken_lists_of_servers_are_said_to_be_so(world: World) -> None:
     assert broken.startswith(".mcp.json:2: a key in double quotes is expected here, not ']}'. None of its servers")
     world.write("mcp", {"mcpServers": ["x"]})
     assert "mcpServers must be an object" in str(world.gather().problems[0])
+    world.write("mcp", {"db": {"command": "uvx"}})
+    assert '.mcp.json: it has no "mcpServers". Write {"mcpServers": {"name": ' in str(world.gather().problems[0])
+    world.write("mcp", {})
+    assert world.gather().problems == ()
 
 
 START: dict[str, Any] = {

@@ -184,7 +184,7 @@ async def test_after_a_run_the_audit_says_what_was_decided_and_why(tmp_path: Pat
         ("t2", "denied", "command line: Bash(curl *)"),
         ("t3", "asked", ""),
     ]
-    assert "3 calls in 1 session: 1 allowed, 1 asked (0 yes), 1 denied." in audit().stdout
+    assert "3 calls in 1 session: 1 allowed, 1 asked (0 yes, 1 no or unanswered), 1 denied unasked." in audit().stdout
     why = audit("why", "t2").stdout
     assert why.startswith("denied: the rule Bash(curl *) matches\n  command line: Bash(curl *)\n")
     assert """handrail permissions explain Bash '{"command": "curl http://127.0.0.1:9/"}'""" in why

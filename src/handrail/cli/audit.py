@@ -33,7 +33,7 @@ MAX_SHOWN = 100
 MAX_LISTED = 50
 
 GROUPS: dict[str, Callable[[AuditedCall], str]] = {
-    "rule": lambda call: call.rule or f"no rule ({call.by})",
+    "rule": lambda call: call.rule or f"no rule ({'no one to ask' if call.by == NO_ANSWERER else call.by})",
     "tool": lambda call: call.tool,
     "session": lambda call: call.session,
     "origin": lambda call: origin_text(call.line.get("origin") or {}) or "this machine",
@@ -121,8 +121,8 @@ def summary(calls: Sequence[AuditedCall]) -> str:
     kinds = Counter(call.kind for call in calls)
     agreed = sum(call.asked and call.decision == "allow" for call in calls)
     sessions = several(len({call.session for call in calls}), "session")
-    asked = f"{kinds[ASKED]:,} {ASKED} ({agreed:,} yes)" if kinds[ASKED] else f"0 {ASKED}"
-    counts = f"{kinds[ALLOWED]:,} {ALLOWED}, {asked}, {kinds[DENIED]:,} {DENIED}"
+    answers = f" ({agreed:,} yes, {kinds[ASKED] - agreed:,} no or unanswered)" if kinds[ASKED] else ""
+    counts = f"{kinds[ALLOWED]:,} {ALLOWED}, {kinds[ASKED]:,} {ASKED}{answers}, {kinds[DENIED]:,} {DENIED} unasked"
     return f"{several(len(calls), 'call')} in {sessions}: {counts}."
 
 

@@ -55,7 +55,12 @@ def _shell(parser: argparse.ArgumentParser) -> None:
 def _permissions(parser: argparse.ArgumentParser) -> None:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
-        "--mode", "--permission-mode", default="", help="the permission mode (default: that of the settings)"
+        "--permission-mode",
+        "--mode",
+        dest="mode",
+        metavar="MODE",
+        default="",
+        help="the permission mode (default: that of the settings)",
     )
     common.add_argument("--cwd", metavar="DIR", help="the folder that calls are made in (default: this one)")
     common.add_argument(
@@ -72,11 +77,11 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     test = add_subcommand(what, "test", "check a policy against examples, one JSON object per line", parents=[hooks])
     test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
     add_subcommand(what, "lint", "find rules that do not do what they look like", parents=[common])
-    simulate = add_subcommand(what, "simulate", "decide calls that were made again", parents=[hooks])
+    simulate = add_subcommand(what, "simulate", "decide recorded calls again, by the rules of today", parents=[hooks])
     calls = simulate.add_mutually_exclusive_group(required=True)
-    calls.add_argument("--audit", metavar="FILE", nargs="+", help="those of audit logs, from the state folder")
-    calls.add_argument("--session", metavar="ID", help="those of a session")
-    calls.add_argument("--sessions", action="store_true", help="those of all sessions of the folder")
+    calls.add_argument("--audit", metavar="FILE", nargs="+", help="the calls of these audit logs, of the state folder")
+    calls.add_argument("--session", metavar="ID", help="the calls of a session")
+    calls.add_argument("--sessions", action="store_true", help="the calls of all sessions of the folder")
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
@@ -339,6 +344,15 @@ def _import_command(module: str) -> Any:
         gc.enable()
 
 
+def _file_problem(error: OSError) -> str:
+    try:
+        os.getcwd()  # noqa: PTH109  # pathlib may not be loaded yet
+    except FileNotFoundError:
+        return "the folder that you are in does not exist any more. Change to another one: cd FOLDER"
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror}{where}. Look whether it exists, may be used and has room."
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name, and return the exit code."""
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -360,7 +374,6 @@ def run(arguments: Sequence[str]) -> int:
         _import_command("handrail.cli.permission_flags").warn(str(error))
         return USAGE
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        sys.stderr.write(f"handrail: {error.strerror}{where}. Look whether it exists, may be used and has room.\n")
+        sys.stderr.write(f"handrail: {_file_problem(error)}\n")
         return FAILED
     return code

@@ -83,7 +83,10 @@ def _project(places: SettingsPlaces, folder: str, problems: list[Problem]) -> It
         if data is None:
             return
         text = decode_text(data)
-        servers = _named_servers(parse_object(text))
+        content = parse_object(text)
+        servers = _named_servers(content)
+        if content and "mcpServers" not in content:
+            raise SettingsFileError('it has no "mcpServers". Write {"mcpServers": {"name": {"command": "program"}}}')
     except SettingsFileError as error:
         line = 0 if error.offset is None else line_of(text, error.offset)
         why = f"{error.message.rstrip('.')}. None of its servers are used. Repair it."

@@ -124,6 +124,11 @@ class CallPreview:
         """The settings files that count here, the strongest first."""
         return tuple(layer.document.file.shown for layer in self._settings.loaded.settings.layers)
 
+    @property
+    def has_broken_file(self) -> bool:
+        """Whether the rules of a settings file are not known, because it cannot be read."""
+        return self._settings.loaded.settings.doubtful
+
     async def look(self, request: CallRequest, policy: Policy, evidence: Evidence | None = None) -> PreviewedCall:
         """What would happen to a call under a policy. Without evidence, the tool's own checks are asked."""
         self._working_dirs = policy.working_dirs

@@ -1,13 +1,13 @@
 """Calls as users write them on the command line, decided like real ones."""
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from handrail.cli.call import parse_input
 from handrail.cli.permission_flags import warn
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
@@ -88,7 +88,7 @@ class KnownTools:
     def read_call(self, tool: str, text: str | None) -> ToolUse:
         """A call from `TOOL JSON`, or from the form of a rule, `Bash(git push)`; HandrailError if it is neither."""
         if text is not None:
-            return ToolUse("call-1", self.get(tool).name, _read_json(text))
+            return ToolUse("call-1", self.get(tool).name, self._read_input(tool, text))
         name, bracket, rest = tool.partition("(")
         if not bracket:
             return ToolUse("call-1", tool, {})
@@ -100,6 +100,15 @@ class KnownTools:
         if not field:
             raise HandrailError(f"{name} takes nothing in brackets. Give its input as JSON.")
         return ToolUse("call-1", name, {field: rest[:-1]})
+
+    def _read_input(self, tool: str, text: str) -> Json:
+        try:
+            return parse_input(text)
+        except HandrailError as error:
+            short = (
+                f" Or write the call as a rule: '{tool}({text})'." if self.get(tool).subject and "{" not in text else ""
+            )
+            raise HandrailError(f"{error}{short}") from error
 
     def request(self, use: ToolUse, cwd: str) -> CallRequest:
         """The call as its tool would see it from this folder; HandrailError if a real call would be turned away."""
@@ -115,16 +124,6 @@ def _example(tool: AnyTool) -> str:
     field = tool.subject or next(iter(required), "")
     short = f", or write '{tool.name}(...)'" if tool.subject in required else ""
     return f": '{{\"{field}\": ...}}'{short}" if field else ""
-
-
-def _read_json(text: str) -> Json:
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise HandrailError(f"the input is not JSON: {error}. Give an object, for example '{{}}'.") from error
-    if not isinstance(values, dict):
-        raise HandrailError(f"the input is {values!r}, and an object is needed, for example '{{}}'.")
-    return values
 
 
 def open_preview(

@@ -15,7 +15,7 @@ CLEAN, FOUND = 0, 1
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Exit code 0: no remarks; 1: at least one."""
+    """Exit code 0: no remarks; 1: at least one, or a settings file is broken, so that its rules are not known."""
     notes: list[str] = []
     preview = open_preview(chosen, notes.append, trust=True)  # before a folder is trusted, its rules can be checked
     policy, screen = preview.policy, ReportScreen(sys.stdout)
@@ -32,9 +32,10 @@ def run(chosen: argparse.Namespace) -> int:
             place_text = f"{found.source.file}:{found.source.line}" if found.source.file else str(found.source)
             print("\n".join(screen.wrap(f"{place_text}: {found.kind}: {found.rule}: {found.message}", 2)))
     if not chosen.json:
+        broken = ", and at least one settings file that is broken" if preview.has_broken_file else ""
         rules = {(rule.text, rule.source) for rule in policy.rules} | {(p.text, p.source) for p in policy.problems}
-        print(f"{count_noun(len(rules), 'rule')}, {count_noun(len(findings), 'remark')}")
-    return FOUND if findings else CLEAN
+        print(f"{count_noun(len(rules), 'rule')}, {count_noun(len(findings), 'remark')}{broken}")
+    return FOUND if findings or preview.has_broken_file else CLEAN
 
 
 def count_noun(number: int, noun: str) -> str:

@@ -22,9 +22,12 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
 from handrail.session.preview import PreviewedCall
+from handrail.tools.wording import did_you_mean
 
 ALL_AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
 ANSWERS = ("allow", "ask", "deny", "error")
+FIELDS = ("tool", "input", "expect", "mode", "cwd", "home", "working_dirs", "rules")
+"""What decides an example: another field may hold a note, unless it is one of these misspelt."""
 
 
 @record
@@ -115,9 +118,14 @@ def example(text: str, number: int, file: str) -> Example:
         raise no(f"this is not JSON: {error.msg} (column {error.colno}). Write one JSON object per line.") from error
     if not isinstance(values, dict):
         raise no('this is not an object. Write {"tool": "Bash", "input": {}, "expect": "ask"}.')
+    for name in values.keys() - FIELDS:
+        if hint := did_you_mean(name, FIELDS):
+            raise no(f"{name!r} is not a field of an example.{hint}")
+    if "expect" not in values:
+        raise no("expect is missing; add the decision that is right: allow, ask or deny, or a list of them.")
     if not isinstance(values.get("tool"), str) or not isinstance(values.get("input"), dict):
         raise no("tool must be a name and input an object.")
-    expect = values.get("expect")
+    expect = values["expect"]
     wanted = [expect] if isinstance(expect, str) else expect
     if not isinstance(wanted, list) or not wanted or not all(each in ANSWERS for each in wanted):
         raise no(f"expect is {expect!r}; use allow, ask or deny, or a list of them.")
