@@ -219,7 +219,7 @@ def test_a_file_that_is_no_transcript_is_not_imported(store: TranscriptStore, tm
     (tmp_path / "x").write_text("hello\n")
 
     assert "holds no conversation" in value(capsys, "import", str(tmp_path / "x"), code=1)["error"]
-    assert "cannot be read" in value(capsys, "import", str(tmp_path / "y"), code=1)["error"]
+    assert "There is no file" in value(capsys, "import", str(tmp_path / "y"), code=1)["error"]
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ async def test_a_prompt_without_words_or_blocks_is_refused_before_the_model_is_a
 
 
 def test_hooks_take_lists_of_functions_by_event() -> None:
-    with pytest.raises(HandrailError, match=r"the callbacks for Stop are <built-in function print>. Give a list"):
+    with pytest.raises(HandrailError, match=r"the callbacks for Stop are <built-in function print>\. Give a list"):
         Hooks(callbacks={"Stop": print})  # type: ignore[dict-item]  # that is the point
 
 

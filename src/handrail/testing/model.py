@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from handrail.conversation.blocks import AssistantBlock, Json, Text, ToolUse
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, MessageStart, StreamEvent
 from handrail.records import record
+from handrail.tools.wording import several
 
 
 @record
@@ -66,8 +67,8 @@ class ScriptedModel:
         number = len(self.requests)
         self.requests.append(request)
         if number >= len(self.answers):
-            noun = "answer" if len(self.answers) == 1 else "answers"
-            raise LookupError(f"the script has {len(self.answers)} {noun}, and answer {number + 1} was asked for")
+            end = several(len(self.answers), "answer")
+            raise LookupError(f"the script has {end}, and answer {number + 1} was asked for")
         yield MessageStart(id=f"message-{number + 1}", model="scripted")
         slot = 0
         for step in self.answers[number]:

@@ -207,6 +207,8 @@ def read(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Iterator[Re
             for number, line in enumerate(file, 1):
                 if not line.isspace():
                     yield parse_line(line, number, path, decode)
+    except FileNotFoundError as error:
+        raise SessionError(f"There is no file {str(path)!r}. Give the .jsonl file of a session.") from error
     except OSError as error:
         raise SessionError(
             f"The session {path} cannot be read: {error.strerror}. Look at its owner and mode."
@@ -223,7 +225,7 @@ def parse_line(
         whole = line.endswith(b"\n")
         return BrokenLine(number, f"it is not JSON: {error}" if whole else "its writer was stopped in the middle of it")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        return BrokenLine(number, "it is no JSON object with a type")
+        return BrokenLine(number, "it is not a JSON object with a type")
     version = value.get("version")
     if value["type"] == OWN and isinstance(version, int) and version > VERSION:
         raise SessionError(

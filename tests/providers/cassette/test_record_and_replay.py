@@ -389,7 +389,7 @@ async def test_a_discarded_recording_leaves_the_old_one(studio: Studio) -> None:
 async def test_a_folder_that_is_not_there_is_a_clear_error(studio: Studio) -> None:
     studio.path = studio.path.parent / "none" / "x.jsonl"
 
-    with pytest.raises(CassetteError, match="cannot be written: No such file or directory"):
+    with pytest.raises(CassetteError, match=r"cannot be written: there is no folder .* Make it first"):
         studio.recorder()
     with pytest.raises(CassetteError, match="Record it first"):
         studio.replayer()

@@ -110,4 +110,6 @@ def written_secrets(entry: Mapping[str, Any]) -> list[str]:
 
 def shown_file(file: Path, cwd: Path) -> str:
     """A file as people know it."""
-    return str(file.relative_to(cwd)) if file.is_relative_to(cwd) else str(file)
+    if file.is_relative_to(cwd):
+        return str(file.relative_to(cwd))
+    return f"~/{file.relative_to(home)}" if file.is_relative_to(home := Path.home()) else str(file)

@@ -70,6 +70,10 @@ class Recorder:
         check_replaceable(path)
         try:
             self._file = open(self._part, "xb", opener=_owner_only)  # noqa: SIM115  # open as long as the recorder
+        except FileNotFoundError as error:
+            raise CassetteError(
+                f"The cassette {str(path)!r} cannot be written: there is no folder {str(path.parent)!r}. Make it first."
+            ) from error
         except OSError as error:
             raise CassetteError(
                 f"The cassette {str(path)!r} cannot be written: {error.strerror}. Choose another file."
