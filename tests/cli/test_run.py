@@ -269,7 +269,7 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
         pytest.param(["-p"], 1, "there is no prompt", id="no prompt"),
         pytest.param(["-p", "hi", "--max-turns", "0"], 2, "not a whole number above 0", id="a limit of nothing"),
         pytest.param(
-            ["-p", "hi", "--max-turns", "x"], 2, "'x' is not a whole number above 0", id="a limit that is no number"
+            ["-p", "hi", "--max-turns", "x"], 2, "'x' is not a whole number above 0", id="a limit that is not a number"
         ),
         pytest.param(["-p", "hi", "--max-budget-usd", "-1"], 2, "not an amount above 0", id="a negative budget"),
         pytest.param(

@@ -131,7 +131,7 @@ def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None
             '{"cleanupPeriodDays": true}',
             {},
             ["settings.json:1: cleanupPeriodDays is true and must be a whole number."],
-            id="true is no number",
+            id="true is not a number",
         ),
         pytest.param(
             '{"cleanupPeriodDays": -1}',

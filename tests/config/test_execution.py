@@ -66,7 +66,7 @@ def test_families_that_do_not_exist_are_named_with_the_known_ones(
     found = unknown_features(settings({"features": section}), {"HANDRAIL_FEATURES": variable})
 
     assert found == tuple(
-        f"{place} names {name}, which is no family of tools and has no effect. "
+        f"{place} names {name}, which is not a family of tools and has no effect. "
         "Known: agents, background, plan, questions, schedules, task-list, web, worktrees."
         for place, name in named
     )

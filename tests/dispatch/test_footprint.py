@@ -48,7 +48,7 @@ FOOTPRINTS = st.one_of(
         pytest.param(of(writes=["/a/"]), of(reads=["//a"]), True, id="slashes do not matter"),
         pytest.param(of(writes=["/b/../a"]), of(reads=["/./a"]), True, id="nor do dots"),
         pytest.param(of(writes=["x"]), of(reads=["/somewhere/x"]), True, id="a relative path starts from the folder"),
-        pytest.param(books(writes=["net"]), of(reads=["/net", "net"]), False, id="a record is no path"),
+        pytest.param(books(writes=["net"]), of(reads=["/net", "net"]), False, id="a record is not a path"),
         pytest.param(books(writes=["net"]), books(reads=["net"]), True, id="but it is itself"),
     ],
 )

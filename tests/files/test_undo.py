@@ -104,7 +104,7 @@ def test_points_have_names_and_a_plain_undo_takes_back_one_prompt_after_the_othe
     history = read(undo.folder)
     assert history.points == {"message-1": 1, "message-3": 3}
     assert (number_of(history, "message-3"), number_of(history, "2")) == (3, 2)
-    with pytest.raises(UndoError, match=r"'message-2' is no point of session session\. `handrail undo --list` shows"):
+    with pytest.raises(UndoError, match=r"'message-2' is not a point of session session\. `handrail undo --list`"):
         number_of(history, "message-2")
 
     assert latest(history) == 3

@@ -59,7 +59,7 @@ async def handrail(folder: Path, env: Mapping[str, str], *arguments: str) -> Ran
 
 @asynccontextmanager
 async def raw_server(answer: bytes) -> AsyncIterator[str]:
-    """A server that is no model: it sends these bytes to every request, or never says anything."""
+    """A server that is not a model: it sends these bytes to every request, or never says anything."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -132,7 +132,7 @@ async def test_a_port_at_which_nothing_listens_is_told_at_once_and_not_tried_for
         pytest.param(
             http("200 OK", "application/json", b'{"status": "up", "version": 3}'),
             {},
-            ("no answer of a model", "status, version", "try {url}/v1"),
+            ("not an answer of a model", "status, version", "try {url}/v1"),
             id="another API",
         ),
         pytest.param(

@@ -24,7 +24,7 @@ def test_arguments_with_a_number_that_is_none_are_a_problem(text: str, literal: 
     problem = arguments(text % literal)
 
     assert isinstance(problem, str)
-    assert f"{literal} is no finite number" in problem
+    assert f"{literal} is not a finite number" in problem
 
 
 def test_finite_numbers_stay_what_they_are() -> None:

@@ -37,7 +37,7 @@ def test_a_model_that_cannot_be_asked_is_an_error_at_once() -> None:
 
 
 def test_something_that_is_no_model_is_named() -> None:
-    with pytest.raises(ProviderSetupError, match=r"42 is no model: it has no stream\(request\)"):
+    with pytest.raises(ProviderSetupError, match=r"42 is not a model: it has no stream\(request\)"):
         Agent(42, env={})  # type: ignore[arg-type]
 
 

@@ -346,9 +346,9 @@ def ünicode(a: int) -> None:  # noqa: PLC2401, RUF100  # that is the point
         pytest.param(ünicode, "cannot be called 'ünicode'", id="a name no API accepts"),
         pytest.param(Counter.count, "count is a method of a class. Give tool() the method of an object", id="a method"),
         pytest.param(Counter.of_class, "of_class is a method of a class", id="a method of the class itself"),
-        pytest.param(functools.partial(positional), "is no plain function. Wrap it", id="a partial"),
-        pytest.param(len, "len is no plain function. Wrap it", id="a builtin"),
-        pytest.param(Counter, "Counter is no plain function. Wrap it", id="a class"),
+        pytest.param(functools.partial(positional), "is not a plain function. Wrap it", id="a partial"),
+        pytest.param(len, "len is not a plain function. Wrap it", id="a builtin"),
+        pytest.param(Counter, "Counter is not a plain function. Wrap it", id="a class"),
         pytest.param(lambda: 1, "cannot be called '<lambda>'", id="a lambda"),
     ],
 )

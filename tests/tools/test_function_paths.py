@@ -237,7 +237,7 @@ def test_a_default_of_another_type_declares_nothing() -> None:
         """Do it."""
         return str(p)
 
-    with pytest.raises(TypeError, match="is no path"):
+    with pytest.raises(TypeError, match="is not a path"):
         odd.access(odd.parse({}), RunContext(Path("/proj")))
 
 

@@ -149,5 +149,5 @@ def test_without_sessions_it_says_so_and_a_wrong_time_is_an_error(
 
     assert "There are no sessions since" in printed(capsys)
     assert run(["stats", "--since", "soon"]) == 2
-    assert "'soon' is no time" in capsys.readouterr().err
+    assert "'soon' is not a time" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()

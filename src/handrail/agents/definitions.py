@@ -175,7 +175,7 @@ def definition_notes(agent: AgentDefinition) -> Iterator[str]:
             yield f"the agent {agent.name!r} gets nothing by {problem}"
     if wrong := agent.misspelt_limits() if agent.disallowed else {}:
         names, tools = ", ".join(map(repr, dict.fromkeys(wrong.values()))), ", ".join(wrong)
-        yield f"the agent {agent.name!r} disallows {names}, which is no tool; it has no {tools}"
+        yield f"the agent {agent.name!r} disallows {names}, which is not a tool; it has no {tools}"
 
 
 def parse_file(text: str, source: str) -> AgentDefinition | str:

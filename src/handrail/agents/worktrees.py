@@ -173,7 +173,7 @@ def find_worktree(path: Path, cwd: Path, env: Mapping[str, str]) -> Worktree:
             branch = facts.get("branch", "").removeprefix("refs/heads/")
             base = git.text(Path(real), "merge-base", "HEAD", git.text(cwd, "rev-parse", "HEAD"))
             return Worktree(top, real, branch or "HEAD", base, real)
-    raise cannot_isolate(f"{str(path)!r} is no worktree of this repository. `git worktree list` shows them")
+    raise cannot_isolate(f"{str(path)!r} is not a worktree of this repository. `git worktree list` shows them")
 
 
 def cannot_isolate(why: str) -> ToolError:

@@ -152,7 +152,7 @@ def parse_since(text: str, now: float | None = None) -> float:
         return datetime.fromisoformat(text.strip()).astimezone().timestamp()
     except ValueError as error:
         raise HandrailError(
-            f"--since: {text!r} is no time. Write 30m, 2h, 3d, 1w, today, or 2026-11-01T12:00."
+            f"--since: {text!r} is not a time. Write 30m, 2h, 3d, 1w, today, or 2026-11-01T12:00."
         ) from error
 
 

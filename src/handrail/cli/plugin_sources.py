@@ -94,7 +94,7 @@ def _folder_of_list(file: Path) -> Path:
 def _marketplace(root: Path) -> Marketplace:
     found = read_marketplace(root)
     if not isinstance(found, Marketplace):
-        raise HandrailError(found or f"{root} is no marketplace any more. Add it again.")
+        raise HandrailError(found or f"{root} is no longer a marketplace. Add it again.")
     return found
 
 

@@ -60,5 +60,5 @@ def describe_paths(text: str, outside: list[str], secrets: list[str], roots: tup
     if outside:
         lines.append(f"reads outside {' and '.join(roots)}, or not known where: {', '.join(outside)}")
     if secrets:
-        lines.append(f"reads what may hold secrets, or is no ordinary file: {', '.join(secrets)}")
+        lines.append(f"reads what may hold secrets, or is not an ordinary file: {', '.join(secrets)}")
     return "\n".join(lines)

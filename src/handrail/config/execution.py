@@ -46,7 +46,7 @@ def unknown_features(settings: Settings, env: Mapping[str, str]) -> tuple[str, .
     named = {"features": settings.get("features") or {}, "HANDRAIL_FEATURES": dict.fromkeys(filter(None, words))}
     known = ", ".join(sorted(DEFAULT_FEATURES))
     return tuple(
-        f"{place} names {name!r}, which is no family of tools and has no effect. Known: {known}."
+        f"{place} names {name!r}, which is not a family of tools and has no effect. Known: {known}."
         for place, names in named.items()
         for name in names
         if name not in DEFAULT_FEATURES

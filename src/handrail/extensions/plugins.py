@@ -217,7 +217,7 @@ class _PluginReader:
         for text in texts:
             path = _inside(self.root, text) if isinstance(text, str) else None
             if path is None:
-                self.problems.append(f"{key}: {text!r} is no path inside of the plugin")
+                self.problems.append(f"{key}: {text!r} is not a path inside the plugin")
             else:
                 found.append(path)
         return found

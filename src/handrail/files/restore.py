@@ -66,7 +66,7 @@ def number_of(history: UndoHistory, name: str) -> int:
         return history.points[name]
     if name.isdecimal() and 1 <= int(name) <= len(history.entries):
         return int(name)
-    raise UndoError(f"{name!r} is no point of session {history.session}. `handrail undo --list` shows which there are.")
+    raise UndoError(f"{name!r} is not a point of session {history.session}. `handrail undo --list` shows them.")
 
 
 def latest(history: UndoHistory) -> int:

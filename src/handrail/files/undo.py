@@ -266,7 +266,7 @@ def read(folder: Path) -> UndoHistory:
         return UndoHistory("", "", (), {})  # killed before its first line was complete
     head = lines[0]
     if head.get("format") != FORMAT:
-        raise UndoError(f"{str(folder / INDEX)!r} is no undo journal. Move it away, or name another session.")
+        raise UndoError(f"{str(folder / INDEX)!r} is not an undo journal. Move it away, or name another session.")
     if head.get("version") != VERSION:
         raise UndoError(
             f"{str(folder / INDEX)!r} has version {head.get('version')!r}, and this handrail knows {VERSION}. Use the "

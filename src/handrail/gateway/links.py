@@ -78,7 +78,7 @@ class LiveLink:
         answers = await asyncio.gather(*(self.pending.ask(self.send, each) for each in questions.values()))
         for question, answer in zip(questions.values(), answers, strict=True):
             if not is_answer(question, answer):
-                raise no_answer(f"what it sent is no answer to {question.method}")
+                raise no_answer(f"what it sent is not an answer to {question.method}")
         return dict(zip(questions, answers, strict=True))
 
 

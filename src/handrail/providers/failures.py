@@ -74,7 +74,7 @@ def from_foreign(payload: object) -> StreamFailure:
     if message or kind in STATUS_OF:
         return from_payload(payload)
     fields = ", ".join(sorted(mapping(payload))[:5]) or "none"
-    text = f"the server answered with JSON that is no answer of a model (its fields: {fields[:200]})"
+    text = f"the server answered with JSON that is not an answer of a model (its fields: {fields[:200]})"
     return StreamFailure(NOT_AN_API, text, retryable=False)
 
 

@@ -13,7 +13,7 @@ MAX_TOKENS = 10**12
 def _finite(literal: str) -> float:
     number = float(literal)
     if not math.isfinite(number):
-        raise ValueError(f"{literal[:40]} is no finite number")
+        raise ValueError(f"{literal[:40]} is not a finite number")
     return number
 
 

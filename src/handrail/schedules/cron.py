@@ -119,7 +119,7 @@ def _read_value(text: str, word: str, field: CronField) -> int:
     if not (_is_number(text) and field.low <= int(text) <= field.high):
         names = f", or {field.names[0]} to {field.names[-1]}" if field.names else ""
         raise ScheduleError(
-            f"The {field.name} {word!r} is not understood: {text!r} is no number from {field.low} to {field.high}"
+            f"The {field.name} {word!r} is not understood: {text!r} is not a number from {field.low} to {field.high}"
             f"{names}. A field is *, a number, a range 1-5, a list 1,3, or steps */10."
         )
     return int(text)

@@ -184,7 +184,7 @@ async def make_worktree(name: str, run: RunContext, services: ToolServices, hook
     said = [line for text in answer.context for line in text.strip().splitlines()]
     path = said[-1].strip() if said else ""
     if not path.startswith("/") or not is_folder(path):
-        raise cannot_isolate(f"the WorktreeCreate hook gave {path!r}, which is no whole path of a folder")
+        raise cannot_isolate(f"the WorktreeCreate hook gave {path!r}, which is not the whole path of a folder")
     real = real_path(path)
     return Worktree(str(run.cwd), real, BY_HOOK, "", real)
 

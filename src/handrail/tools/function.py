@@ -237,7 +237,7 @@ def _touch_parameters(flags: FunctionFlags, name: str, model: type[BaseModel]) -
     for kind, names in {**found, "subject": filter(None, [flags.get("subject")])}.items():
         if unknown := next((each for each in names if each not in fields), None):
             raise ToolDefinitionError(
-                f"{name}: {kind} names {unknown!r}, which is no parameter of the function. Name one of its parameters."
+                f"{name}: {kind} names {unknown!r}, which is not a parameter of the function. Name one that is."
             )
     for kind, parameters in found.items():
         for each in parameters:
@@ -296,5 +296,5 @@ def _paths(args: BaseModel, names: tuple[str, ...]) -> list[PathText]:
         elif isinstance(value, list | tuple):
             found += [each for each in value if os.fspath(each) is not None]
         elif value is not None:
-            raise TypeError(f"{value!r} is no path")
+            raise TypeError(f"{value!r} is not a path")
     return found

@@ -26,7 +26,7 @@ def check_callable(function: Callable[..., Any]) -> None:
     """Refuse what cannot be a tool; ToolDefinitionError says what to write instead."""
     called = getattr(function, "__name__", repr(function))
     if not inspect.isfunction(function) and not inspect.ismethod(function):
-        raise ToolDefinitionError(f"{called} is no plain function. Wrap it: write a def with types and a docstring.")
+        raise ToolDefinitionError(f"{called} is not a plain function. Wrap it: write a def with types and a docstring.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ToolDefinitionError(
             f"{called} yields. Return the result, and use a ProgressCallback for news on the way."

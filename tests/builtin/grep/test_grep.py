@@ -371,7 +371,7 @@ def test_an_ignore_file_that_never_ends_is_named(
     os.mkfifo(ctx.cwd / name)
     monkeypatch.setattr(ripgrep, "QUIET_SECONDS", 0.05)
 
-    with pytest.raises(ToolError, match=re.escape(f"{name}' is read by every search here, and is no regular file")):
+    with pytest.raises(ToolError, match=re.escape(f"{name}' is read by every search here, and is not a regular file")):
         grep(ctx, services, "hit")
 
 

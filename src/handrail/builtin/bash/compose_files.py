@@ -37,7 +37,7 @@ def compose_problem(folder: str, roots: tuple[str, ...]) -> str:
 
 
 def read_start(path: str) -> bytes | None:
-    """The content of a file; None if it is no ordinary file, or too long."""
+    """The content of a file; None if it is not an ordinary file, or too long."""
     if not Path(path).is_file():
         return None
     try:

@@ -122,7 +122,7 @@ class RepositoryCheck:
             return [f"git would enter more than {MAX_REPOSITORIES} repositories"]
         found = await self._paths(folder)
         if isinstance(found, str) or found.top != real_path(folder) or not self._inside(found.top):
-            return [f"git would enter {folder!r}, which is no repository of its own"]
+            return [f"git would enter {folder!r}, which is not a repository of its own"]
         problems = await self._look_into(found, entered=True)
         return [f"in {folder!r}, which git enters, {problem}" for problem in problems]
 

@@ -50,4 +50,4 @@ def problem_of(name: str, folder: str, roots: Sequence[str]) -> str:
         kind = os.stat(real).st_mode  # noqa: PTH116
     except OSError:
         return ""  # nothing can be read there
-    return "" if stat.S_ISREG(kind) else f"{name!r}, which git lists, is no ordinary file"
+    return "" if stat.S_ISREG(kind) else f"{name!r}, which git lists, is not an ordinary file"

@@ -281,8 +281,8 @@ class RipgrepProcess:
         """Raise if an ignore file is a pipe: ripgrep opens it and waits for ever."""
         if odd := next(filter(_is_odd, _ignore_files(self._folder.real, self._env)), ""):
             raise ToolError(
-                f"{odd!r} is read by every search here, and is no regular file, so none comes to its end. Ask the user "
-                "to remove it, or search another folder."
+                f"{odd!r} is read by every search here, and is not a regular file, so none comes to its end. Ask the "
+                "user to remove it, or search another folder."
             )
 
     def pieces(self, end: bytes) -> Iterator[list[bytes]]:

@@ -46,7 +46,7 @@ class WorkerHandler:
         try:
             owner = self._path.stat()
             if not stat.S_ISSOCK(owner.st_mode) or owner.st_uid != os.geteuid():
-                log.warning("questions cannot be put at %s: it is no socket of yours", self._path)
+                log.warning("questions cannot be put at %s: it is not a socket of yours", self._path)
                 return None
             reader, writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE)
         except OSError as error:

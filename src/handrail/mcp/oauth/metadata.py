@@ -71,7 +71,7 @@ def check_address(url: str, server_url: str) -> str:
     try:
         target, server = parse_target(url), parse_target(server_url)
     except UrlError as error:
-        raise McpError(f"its authorization names {url[:200]!r}, which is no web address.") from error
+        raise McpError(f"its authorization names {url[:200]!r}, which is not a web address.") from error
     local = is_loopback(target.host)
     if local and not is_loopback(server.host):
         raise McpError(f"its authorization points at this machine ({target.url}), so it is not followed.")

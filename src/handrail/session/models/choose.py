@@ -137,7 +137,7 @@ def _wrap_provider(provider: Provider, name: str) -> ChosenModel:
 def model_by_object(model: Streaming, name: str = "") -> ChosenModel:
     """The caller's own model, by its own name if none is given. It is never closed here: it is not ours."""
     if not callable(getattr(model, "stream", None)):
-        raise ProviderSetupError(f"{model!r} is no model: it has no stream(request). Give a name or such an object.")
+        raise ProviderSetupError(f"{model!r} is not a model: it has no stream(request). Give a name or such an object.")
     name = name or name_of(model)
     plain = "plain" in inspect.signature(model.stream).parameters
     return ChosenModel(model if plain else OneWay(model), name, cost_for(name), _close_nothing)  # type: ignore[arg-type]  # seen above
