@@ -66,9 +66,8 @@ class ServiceParts:
 def open_context(base: Foundation, hooks: Hooks, folder: Path, *, asks_git: bool) -> SessionContext:
     """What requests say of a folder: its memory files and facts."""
     excludes = base.settings.loaded.settings.get("claudeMdExcludes") or ()
-    return SessionContext(
-        folder, base.env, base.spec.flags.instruction_sources, hooks, excludes=excludes, asks_git=asks_git
-    )
+    sources, warn = base.spec.flags.instruction_sources, base.host.on_warning
+    return SessionContext(folder, base.env, sources, hooks, excludes=excludes, asks_git=asks_git, on_warning=warn)
 
 
 def open_services(

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from handrail import Agent
 from handrail.loop.memory import MAX_FILE, MAX_TOTAL, Memory
 from handrail.session.context.memory_files import Places, Switches, places, read_memory, read_memory_near
+from handrail.testing import ScriptedModel, say, use
 
 
 class Project:
@@ -284,3 +286,26 @@ def test_reading_a_file_adds_the_memory_of_its_folders_and_its_rules_once(projec
     later = read_memory_near(project.cwd / "c" / "d" / "y.md", project.places(), known)
     assert [each.text for each in later.files[len(known.files) :]] == ["only for md"]
     assert read_memory_near(touched, project.places(), start, Switches(project=False, local=False)) is start
+
+
+@pytest.mark.anyio
+async def test_a_memory_file_that_is_left_out_is_told_to_the_user_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = tmp_path / "project"
+    (project / "web").mkdir(parents=True)
+    (project / "CLAUDE.md").write_bytes(b"caf\xe9")
+    (project / "web" / "CLAUDE.md").write_bytes(b"a\0b")
+    (project / "web" / "a.txt").write_text("a")
+    model = ScriptedModel([[use("1", "Read", file_path="web/a.txt")], [say("Read.")], [say("Done.")]])
+    env = {"HOME": str(tmp_path), "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+
+    async with Agent(model, cwd=project, settings=True, env=env) as agent:
+        await agent.ask("Look.")
+        await agent.ask("Look again.")
+
+    told = [line for line in capsys.readouterr().err.splitlines() if "memory file" in line]
+    assert [line.partition(" was not read: ")[0] for line in told] == [
+        "handrail: the memory file CLAUDE.md",
+        "handrail: the memory file web/CLAUDE.md",
+    ]

@@ -2,7 +2,7 @@
 Finds and reads memory files: AGENTS.md and CLAUDE.md of the policy, the user and every folder down to the working one.
 
 What cannot be read is reported, and never stops a run. A project's file reaches no further than its own tree: a link or
-an import that leaves it, or leads to what holds secrets by its name, is read only after the user approved that file.
+an import that leaves it, or leads to what holds secrets by its name, is read only if that file is approved.
 """
 
 import codecs
@@ -214,7 +214,7 @@ class _Reading:
         elif real.name not in ORDINARY_NAMES and has_secret_name(str(real.relative_to(border))):
             why = "which may hold secrets"
         if why:
-            text = f"leads to {real}, {why}, and was not read. Approve that file if it is meant."
+            text = f"leads to {real}, {why}, and was not read. Copy what is meant into the project."
             self._problems.append(MemoryProblem(path, text, needs_approval=real))
             return False
         if origin.above_project and not _trustworthy(real):

@@ -1,7 +1,7 @@
 """What the model is told of its surroundings: facts about the folder, memory files, and the types of sub-agents."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from handrail.conversation.context import AGENT_TYPES
 from handrail.conversation.messages import Attachment
 from handrail.hooks.texts import escape_frames
 from handrail.lazy import lazy
-from handrail.loop.memory import Memory, MemoryFile
+from handrail.loop.memory import Memory, MemoryFile, MemoryProblem
 from handrail.loop.prompt import AGENTS, context_attachment, git_attachment, memory_attachment
 from handrail.session.context.environment import GitProbe, gather
 from handrail.session.context.memory_files import Switches, places, read_memory, read_memory_near
@@ -32,7 +32,8 @@ MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "loca
 class SessionContext:
     """Gathers what stands before the first prompt, and memory files near what was read.
 
-    Those of these `sources` count, without the files whose paths the globs `excludes` match."""
+    Those of these `sources` count, without the files whose paths the globs `excludes` match. Each problem of a memory
+    file is told once, to `on_warning`."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class SessionContext:
         *,
         excludes: Iterable[str] = (),
         asks_git: bool = True,
+        on_warning: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._cwd = cwd
         self._hooks = hooks
@@ -54,6 +56,8 @@ class SessionContext:
         self._looked: tuple[Memory, set[str]] = self._memory, set()
         self._env, self._has_user = env, "user" in sources
         self._new: tuple[MemoryFile, ...] = ()
+        self._on_warning = on_warning
+        self._told: set[MemoryProblem] = set()
         self._types = ""
         """The types of sub-agents, as the conversation was told of them."""
 
@@ -69,11 +73,13 @@ class SessionContext:
         known = {file.text for file in self._memory.files}
         self._memory = read_memory(self._places, self._switches)
         self._new = tuple(file for file in self._memory.files if file.text not in known)
+        self._tell_problems()
 
     def first_attachments(self, run: RunContext) -> Iterable[Attachment]:
         """The facts and memory files that a conversation begins with."""
         self._memory = read_memory(self._places, self._switches)
         self._announce(self._memory.files, "session_start", run)
+        self._tell_problems()
         facts = gather(self._cwd, self._probe, model=run.options.model, tools=run.options.tools())
         yield context_attachment(facts, self._memory.files)
         self._types = _type_list(run)
@@ -103,6 +109,15 @@ class SessionContext:
             return
         self._memory = read_memory_near(Path(file), self._places, self._memory, self._switches)
         self._looked = self._memory, {folder, *looked_at} if memory is self._memory else {folder}
+        self._tell_problems()
+
+    def _tell_problems(self) -> None:
+        for problem in self._memory.problems:
+            if problem not in self._told:
+                self._told.add(problem)
+                path = problem.path
+                shown = path.relative_to(self._cwd) if path.is_relative_to(self._cwd) else path
+                self._on_warning(f"the memory file {shown} {problem.text}")
 
     def _changed_types(self, run: RunContext) -> Iterable[Attachment]:
         before, now = self._types or _last_types(run.history), _type_list(run)
