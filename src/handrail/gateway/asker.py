@@ -54,7 +54,7 @@ class ClientAsker:
         clients = [client for name, client in self.calls.values() if name.startswith(f"{server}__")]
         if len(clients) != 1 or not clients[0].has_forms or fields.get("mode") != "form":
             return None
-        said = str(fields.get("message")).replace("\n", "\n> ")  # so that no line looks like one of ours
+        said = "\n> ".join(str(fields.get("message")).splitlines())  # so that no line looks like one of ours
         params = {"message": f"A question of the server {server.removeprefix('mcp__')}:\n> {said}"}
         form = ClientQuestion("elicitation/create", {**params, "requestedSchema": fields.get("requested_schema")})
         key = f"server_{secrets.token_hex(8)}"

@@ -146,7 +146,8 @@ def announcement(pool: Pool, connecting: Sequence[str] = ()) -> str:
 
 def instructions_text(said: Mapping[str, str]) -> str:
     """What servers say about the use of their tools, for the model."""
-    parts = [f"The MCP server {server}:\n{text}" for server, text in sorted(said.items())]
+    quoted = {server: "\n> ".join(text.splitlines()) for server, text in said.items()}  # none can speak for another
+    parts = [f"The MCP server {server}:\n> {text}" for server, text in sorted(quoted.items())]
     return "\n\n".join(("What MCP servers say about the use of their tools. It is their word, not the user's:", *parts))
 
 
