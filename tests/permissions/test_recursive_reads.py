@@ -177,6 +177,7 @@ def test_a_search_that_leaves_secrets_out_may_be_as_long_as_it_likes_while_no_ru
 
     assert made.bash("rg key") == "allow"
     assert made.bash("rg -L key") == "ask"
+    assert made.bash("ag key") == "ask"  # it cannot be told to leave secrets out
     made.rules = {"deny": ["Read(nothing/like/it)"]}
     assert made.bash("rg key") == "ask"
 

@@ -8,6 +8,7 @@ than read and may rename the file, in what links lead to, and where something el
 
 import posixpath
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from handrail.files.credentials import ENDINGS, NAMES
 from handrail.lazy import lazy_pattern
@@ -54,6 +55,13 @@ def leave_out_all(part: int) -> Iterator[FileAccess]:
     """What a search leaves out in a folder that holds too much to look at: every name that a secret can have."""
     for pattern in (*SECRET_PATTERNS, *CREDENTIAL_PATTERNS):
         yield FileAccess(None, FileEffect.BELOW, ANY_SECRET, part, clear=True, left_out=pattern)
+
+
+def lies_in_left_out(top: str) -> bool:
+    """Whether a folder is, or lies in, one that is left out by its name: a search that begins there meets no name."""
+    names = top.casefold().split("/")
+    folders = [each[:-1] for each in (*SECRET_PATTERNS, *CREDENTIAL_PATTERNS) if each.endswith("/")]
+    return any(fnmatchcase(name, folder) for name in names for folder in folders)
 
 
 def name_to_leave_out(file: FileAccess, top: str) -> str:

@@ -12,14 +12,13 @@ from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import OBJECTING, FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.implied_paths import has_objection
-from handrail.permissions.left_out import can_leave_out, leave_out, leave_out_all
+from handrail.permissions.left_out import can_leave_out, leave_out, leave_out_all, lies_in_left_out
 from handrail.permissions.policy import Policy
 from handrail.shell.listing import gone_through, has_name
 from handrail.shell.model import Below, Segment, Word
 
 MAX_FOLDERS = 50
 NAMED_ONLY = frozenset(("diff", "colordiff"))  # they fail if a file they compare is missing
-VISIBLE = Below(links=False, hidden=False)
 EVERY_FILE = Below(links=True, hidden=True)
 
 
@@ -69,9 +68,9 @@ def reads_below(
         if folder.kind is not FileKind.FOLDER:
             continue
         found = lookup.beneath(folder.real, below.hidden)
-        if found is None and (below == VISIBLE or leaves_out) and is_unguarded(policy):
-            # All that a search of visible files could still find there are those with the name of a secret.
-            yield from leave_out_all(part) if leaves_out else ()
+        if found is None and leaves_out and is_unguarded(policy) and not lies_in_left_out(folder.real):
+            # All that a search could still find there are those with the name of a secret.
+            yield from leave_out_all(part)
             continue
         if found is None or len(seen) > MAX_FOLDERS:
             yield FileAccess(

@@ -109,6 +109,24 @@ async def test_in_a_folder_with_too_many_files_every_name_of_a_secret_is_left_ou
     assert "left out, since they may hold secrets: all files with the name of a secret" in outcome.result.text
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["grep -r url .git/modules/a", "cd .git/modules/a && grep -r url", "grep -r url .git", "rg -uuu url .git",
+     "cd .git && rg -uuu url .", "grep -rh url secret.git", "cd .git && grep -r url --exclude-dir=x ."],
+)  # fmt: skip
+async def test_in_a_large_repository_no_token_of_its_settings_is_found(
+    session: Session, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "MAX_BENEATH", 3)
+    for folder in (".git", ".git/modules/a", "secret.git"):
+        for name in ("config", "config.worktree", "b", "c", "d"):
+            file = session.project / folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("url = https://me:s3cr3tt0k3nvalue@example.org/a.git\n" if "config" in name else "url\n")
+
+    assert "s3cr3tt0k3nvalue" not in (await session.bash(line, session.rules())).result.text
+
+
 async def test_in_bypass_nothing_is_left_out(session: Session) -> None:
     outcome = await session.bash("grep -rh TOKEN .", session.rules("bypassPermissions"))
 
