@@ -223,13 +223,15 @@ async def test_a_message_of_more_values_than_fit_into_memory_is_not_read(monkeyp
     monkeypatch.setattr(messages, "MAX_VALUES", 10_000)
     values = 'say({"id": message["id"], "result": {"content": [], "structuredContent": {"a": [[]] * 10_000}}})'
     text = 'say({"id": message["id"], "result": {"content": [{"type": "text", "text": ",[{\\"" * 10_000}]}})'
+    endless = r"""print(',' * 10_001 + '"' + '\\"' * 1_000_000 + '\\', flush=True)"""  # its text has no end
     with anyio.fail_after(60):
         async with open_once(program(text)) as server:  # the same signs as words are no values
             output = await server.call("t", {}, "1", lambda _news: None)
             assert len(str(output.blocks[0])) > 40_000
-        async with open_once(program(values)) as server:
-            with pytest.raises(McpError, match="a message of more than 10,000 values"):
-                await server.call("t", {}, "1", lambda _news: None)
+        for program_text in (values, endless):
+            async with open_once(program(program_text)) as server:
+                with pytest.raises(McpError, match="a message of more than 10,000 values"):
+                    await server.call("t", {}, "1", lambda _news: None)
 
 
 async def test_a_server_that_sends_without_end_has_to_wait_after_each_burst() -> None:

@@ -13,7 +13,8 @@ Message: TypeAlias = dict[str, Any]
 MAX_DEPTH = 100
 MAX_VALUES = 2_000_000
 """The most values of one message: each costs far more memory and time than its bytes."""
-STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+"""A text, also one that never ends: else its end would be looked for from every quote in it."""
 MAX_ERROR = 2_000
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, BUSY = -32601, -32602, -32603, -32000
 CONTROLS = re.compile(
