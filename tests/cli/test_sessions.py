@@ -77,6 +77,7 @@ def test_sessions_are_listed_by_folder_the_newest_first(store: TranscriptStore, 
     assert [entry["id"] for entry in value(capsys, "list", "--all")] == ["elsewhere", "second", "first"]
     assert [entry["id"] for entry in value(capsys, "list", "--all", "--limit", "1")] == ["elsewhere"]
     entry = value(capsys, "list")[0]
+    assert {len(entry[name]) for name in ("created", "updated")} == {len("2026-11-17T17:10:07.442Z")}
     assert (entry["title"], entry["model"], entry["cwd"]) == ("What is here?", "some-model", str(Path.cwd()))
 
 

@@ -104,6 +104,13 @@ def test_sums_are_those_of_the_sessions_since_a_moment(state: Path, capsys: pyte
     assert [(row["call"], row["seconds"]) for row in found["slowest"]] == [("a", 9.0), ("c", 0.001), ("b", 0.0)]
 
 
+def test_a_sum_of_prices_is_written_as_people_add_it(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    day = "2026-11-17T11:00:0"
+    session(state, "/srv/cents", "cents", [*answer(f"{day}0", 0.1, "Read", "x"), *answer(f"{day}1", 0.2, "Read", "y")])
+
+    assert json.loads(printed(capsys, "--folder", "/srv/cents", "--json"))["total"]["dollars"] == 0.3
+
+
 def test_a_folder_counts_with_what_is_below_it_and_all_counts_what_is_old(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

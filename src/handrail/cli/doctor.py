@@ -186,7 +186,7 @@ def model(here: Here) -> Iterator[Finding]:
         yield Finding("model", "none", State.PROBLEM, f"{error} handrail demo needs no model.")
         return
     key = "a key from apiKeyHelper" if helped else "a key" if choice.key else "no key"
-    asked = "" if here.pings else "; not asked: --ping does"
+    asked = "" if here.pings else "; not tried: --ping asks it for a word"
     yield Finding("model", choice.model, State.OK, f"{choice.provider} at {choice.base_url}, with {key}{asked}")
     if here.pings:
         yield Finding("model", "ping", *_ping(here.live.loaded))

@@ -56,13 +56,11 @@ def read_flags(arguments: Sequence[str]) -> Flags:
     flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
     for flag in flags:
         _refuse_a_slip(top, flag)
-    forbidding, allowing = rule_problems(chosen)
-    if forbidding:
+    if forbidding := rule_problems(chosen)[0]:
         top.error(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
     if chosen.worktree:
         _read_worktree(top, chosen)
-    warnings = [f"--allowedTools: {problem}. It matches nothing." for problem in allowing]
-    warnings += without_effect(chosen)
+    warnings = [*without_effect(chosen)]
     warnings += [f"{flag} is not known and was ignored; see handrail -p --help" for flag in flags]
     if flags and chosen.prompt and chosen.words:
         words = " ".join(chosen.words)

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,8 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     found = found[: chosen.limit or None]
     if chosen.json:
         names = ("id", "cwd", "title", "model", "created", "updated", "size", "path", "outcome", "answers", "dollars")
-        print(plain_json([{name: getattr(entry, name) for name in names} for entry in found]))
+        told = [{name: getattr(entry, name) for name in names} for entry in found]
+        print(plain_json([each | {"updated": utc_text(each["updated"])} for each in told]))
         return 0
     screen = ReportScreen(sys.stdout)
     for entry in found:
@@ -56,6 +58,11 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     if not found:
         warn("there are no sessions" if chosen.all else "this folder has no sessions; --all shows those of others")
     return 0
+
+
+def utc_text(at: float) -> str:
+    """A moment, written as transcripts write theirs."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _load_session(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> tuple[Path, RebuiltTranscript]:

@@ -32,13 +32,15 @@ def add_subcommand(
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The commands of `handrail sessions`."""
     inner = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    listing = add_subcommand(inner, "list", "the sessions of this folder, the newest first")
+    listing = add_subcommand(inner, "list", "list the sessions of this folder, the newest first")
     listing.add_argument("--all", action="store_true", help="of all folders, not only this one")
     listing.add_argument("--limit", type=whole, metavar="N", help="at most N (default: no limit)")
-    show = add_subcommand(inner, "show", "the conversation of one, as text")
-    check = add_subcommand(inner, "check", "whether one can be resumed as it is; exit code 1 if it needs mending")
-    mend = add_subcommand(inner, "repair", "mend one; what is taken out of the file is kept beside it")
-    export = add_subcommand(inner, "export", "write one for other programs or people")
+    show = add_subcommand(inner, "show", "print the conversation of a session")
+    check = add_subcommand(
+        inner, "check", "say whether a session can be resumed as it is; exit code 1 if it needs repair"
+    )
+    mend = add_subcommand(inner, "repair", "repair a session; what is taken out of the file is kept beside it")
+    export = add_subcommand(inner, "export", "write a session for other programs or people")
     formats = ("jsonl", "json", "markdown", "html", "trace")
     text = "html is a page of its own, trace a file for Perfetto and Chrome's tracing view (default: jsonl)"
     export.add_argument("--format", choices=formats, default="jsonl", help=text)

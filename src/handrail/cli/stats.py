@@ -44,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
         write_csv(stats.table(chosen.csv))
     else:
         screen = ReportScreen(sys.stdout)
-        print("\n".join(report(stats, screen)))
+        print("\n".join(report(stats, screen, folder)))
     return 0
 
 
@@ -103,11 +103,13 @@ def cell(value: Any) -> Any:
 # For people
 
 
-def report(stats: SessionStats, screen: ReportScreen) -> Iterator[str]:
+def report(stats: SessionStats, screen: ReportScreen, folder: str = "") -> Iterator[str]:
     """The sums, and a table for each question."""
     when = f"since {time.strftime('%Y-%m-%d %H:%M', time.localtime(stats.since))}" if stats.since else "so far"
     if not stats.total["sessions"]:
-        yield from screen.wrap(f"There are no sessions {when}. --all looks at everything that is kept.")
+        yield from screen.wrap(
+            f"There are no sessions{f' in {folder}' if folder else ''} {when}. --all looks at everything that is kept."
+        )
         return
     sums = stats.as_json()
     yield from screen.wrap(head(sums["total"], when))

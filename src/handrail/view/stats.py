@@ -227,4 +227,5 @@ def as_row(each: SumData) -> dict[str, Any]:
     """A sum with the part of its input that came from a cache."""
     tokens = each["tokens"]
     whole = tokens["input"] + tokens["cache_read"] + tokens["cache_write"]
-    return {**each, "cache_share": tokens["cache_read"] / whole if whole else None}
+    share = tokens["cache_read"] / whole if whole else None
+    return {**each, "dollars": round(each["dollars"], 9), "cache_share": share}  # 0.1 + 0.2 is 0.3 for people

@@ -292,9 +292,9 @@ async def test_after_a_crash_the_terminal_is_as_it_was_and_the_last_line_says_ho
         terminal.type("!sleep 60\r")
         assert await terminal.code() == 1
         await terminal.until("a mistake of ours")
-        await terminal.until("Go on with: handrail --resume")
+        await terminal.until("handrail --resume")
         assert terminal.has_usual_modes()
-        assert terminal.shown.splitlines()[-1].startswith("handrail: the session is kept.")
+        assert terminal.shown.splitlines()[-2] == "handrail: the session is kept. Go on with:"
         assert terminal.raw.count("\x1b[?2004h") > 0
         assert terminal.raw.rindex("\x1b[?2004l") > terminal.raw.rindex("\x1b[?2004h")
 

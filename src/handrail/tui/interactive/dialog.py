@@ -254,7 +254,8 @@ def _hint(asked: OpenQuestion) -> str:
     keys = "type to search, arrows, Enter" if asked.question.searchable else "a number, or arrows and Enter"
     if asked.choice and asked.choice.toggles:
         keys += ", marks"
-    if any(choice.takes_words for choice in asked.shown):
+    takes_words = any(choice.takes_words for choice in asked.shown)
+    if takes_words:
         keys += ", or words"
     tab = ", Tab edits" if asked.choice and asked.choice.edits_on_tab else ""
-    return f"  {keys}{tab}, Esc leaves"
+    return f"  {keys}{tab}, Esc {'says no' if takes_words else 'leaves'}"
