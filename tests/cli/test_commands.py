@@ -62,6 +62,16 @@ def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
     assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
 
 
+def test_help_of_a_command_inside_a_command_is_its_own(tmp_path: Path) -> None:
+    assert handrail("help", "permissions", "lint", cwd=tmp_path).stdout.startswith("usage: handrail permissions lint ")
+
+
+def test_a_prompt_that_stream_json_has_no_place_for_is_named(tmp_path: Path) -> None:
+    ran = handrail("-p", "hello", "--input-format", "stream-json", "--base-url", "http://127.0.0.1:9", cwd=tmp_path)
+
+    assert "the prompt is not used: with --input-format stream-json, messages come from standard input" in ran.stderr
+
+
 def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['handrail', 'call', 'Sleep', '{\"seconds\": 0.001}']\n"

@@ -313,7 +313,7 @@ def _do(arguments: Sequence[str]) -> int:
         prompted: Callable[[Sequence[str]], int] = _import_command("handrail.cli.run").run
         return prompted(arguments)
     if arguments[0] == "help":
-        return _do([*arguments[1:2], "--help"])
+        return _do([*arguments[1:], "--help"])
     if arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
         raise HandrailError(_unknown_command(arguments[0]))
     chosen = parser().parse_args(arguments)

@@ -62,6 +62,8 @@ def folder_problems(root: Path) -> Iterator[str]:
         tree_hash(root)
     except (OSError, HandrailError) as error:
         yield str(error)
+    if not (plugin.folders or plugin.hooks or plugin.servers or plugin.language_servers or plugin.programs):
+        yield f"{root} brings nothing: there are no skills, commands, agents, output styles, hooks, servers or programs"
     yield from (f"{plugin.name}: {problem}" for problem in (*plugin.problems, *unpinned_servers(plugin)))
     folders = plugin.folders
     yield from find_skills(folders, HeadCache(None)).problems

@@ -94,6 +94,8 @@ def dispatch(arguments: Sequence[str], result: ResultGuard) -> int:
         if chosen.input_format == "stream-json":
             if chosen.ask_at or chosen.answer_at:
                 raise FlagError("--ask-at and --answer-at do not go with stream-json input: the client is asked.", "")
+            if chosen.prompt or any(chosen.words):
+                warn("the prompt is not used: with --input-format stream-json, messages come from standard input")
             return asyncio.run(serve_stdio.serve(flags))
         if warning := folder_warning(os.path.realpath("."), os.path.realpath(os.environ.get("HOME") or "/")):
             warn(warning)

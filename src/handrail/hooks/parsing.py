@@ -59,7 +59,7 @@ def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
 def parse_callbacks(callbacks: Mapping[str, Iterable[Function | HookCallback]]) -> list[Hook]:
     """Callback functions by event, as hooks; HandrailError for an event, matcher or condition that is not known."""
     for event, functions in callbacks.items():
-        if isinstance(functions, str) or not isinstance(functions, Iterable):
+        if callable(functions):
             raise HandrailError(f"the callbacks for {event} are {functions!r}. Give a list of functions.")
     return [_callback(event, given) for event, functions in callbacks.items() for given in functions]
 

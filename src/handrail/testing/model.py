@@ -57,9 +57,9 @@ class ScriptedModel:
 
     def __post_init__(self) -> None:
         shape = 'Give a list of answers, each a list of steps: [[say("Hello.")]].'
-        if not isinstance(self.answers, Sequence) or isinstance(self.answers, str):
+        if not _is_list(self.answers):
             raise TypeError(f"the script is {self.answers!r}. {shape}")
-        if wrong := [each for each in self.answers if not isinstance(each, Sequence) or isinstance(each, str)]:
+        if wrong := [each for each in self.answers if not _is_list(each)]:
             raise TypeError(f"the script has {wrong[0]!r} in the place of an answer. {shape}")
 
     async def stream(self, request: Any) -> AsyncGenerator[StreamEvent, None]:
@@ -89,3 +89,7 @@ class ScriptedModel:
                 case _:
                     yield step  # type: ignore[misc]  # whatever is left is an event already
         yield MessageEnd("end_turn")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)

@@ -450,6 +450,9 @@ def test_a_plugin_in_a_folder_is_checked_with_all_its_files_before_anyone_adds_i
     for part in ("an agent needs a name", "effort is 'huge'", "odd name for a skill", "PreTolUse", "server 'm'"):
         assert any(part in each for each in found), part
     assert run(["plugins", "check", str(tmp_path / "nowhere")]) == 1
+    (tmp_path / "empty").mkdir()
+    assert run(["plugins", "check", str(tmp_path / "empty")]) == 1
+    assert "empty brings nothing: there are no skills" in capsys.readouterr().out
     assert not (tmp_path / "state/plugins").exists()
 
 
