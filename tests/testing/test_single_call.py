@@ -1,6 +1,7 @@
 """One governed call in a test: what the rules say holds, and what they leave open is answered as the test says."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,3 +77,20 @@ def test_rules_that_cannot_work_are_errors(rules: CallRules, message: str) -> No
         call_sync(order, rules, pizza="funghi")
     with pytest.raises(HandrailError, match="no built-in tool 'Raed' to call\\. Did you mean 'Read'"):
         call_sync("Raed")
+
+
+@pytest.mark.parametrize(
+    ("tool_given", "rules", "words"),
+    [
+        ("Read", {"file_path": "notes.txt"}, "Give CallRules(...), and the input by name"),
+        (len, CallRules(), "is not a tool. Put @tool above a function"),
+    ],
+)
+def test_a_call_in_the_wrong_form_is_refused_with_the_right_one(tool_given: Any, rules: Any, words: str) -> None:
+    with pytest.raises(HandrailError) as caught:
+        call_sync(tool_given, rules)
+    assert words in str(caught.value)
+
+
+def test_the_folder_may_be_a_text(tmp_path: Path) -> None:
+    assert call_sync(where, CallRules(cwd=str(tmp_path)), name="in").result.text == f"in {tmp_path}"

@@ -26,6 +26,7 @@ from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Allow, Deny
 from handrail.tools.pool import AnyTool, Environment, Ingredients
+from handrail.tools.tool import check_tool
 from handrail.tools.wording import did_you_mean
 
 
@@ -42,7 +43,7 @@ class CallRules:
     deny: Iterable[str] = ()
     mode: str = "default"
     approve: bool = True
-    cwd: Path | None = None
+    cwd: Path | str | None = None
 
 
 NO_CALL_RULES = CallRules()
@@ -56,9 +57,12 @@ async def call(tool: AnyTool | str, rules: CallRules = NO_CALL_RULES, /, **value
     is refused or fails is an outcome, not an exception. A file that a built-in tool changes is read first.
 
     Raises:
-        HandrailError: a rule or the mode is not understood, or there is no built-in tool of this name.
+        HandrailError: a rule or the mode is not understood, there is no built-in tool of this name, or it is no tool.
     """
-    cwd = (rules.cwd or Path.cwd()).absolute()
+    check_rules(rules)
+    if not isinstance(tool, str):
+        check_tool(tool)
+    cwd = Path.cwd() / (rules.cwd or "")
     policy = policy_of(rules, cwd)
     with tempfile.TemporaryDirectory(prefix="handrail-call-") as state:
         catalog = _catalog(tool, policy, Path(state))
@@ -82,6 +86,13 @@ async def call(tool: AnyTool | str, rules: CallRules = NO_CALL_RULES, /, **value
 def call_sync(tool: AnyTool | str, rules: CallRules = NO_CALL_RULES, /, **values: object) -> Outcome:
     """Like `call`, for tests without an event loop."""
     return asyncio.run(call(tool, rules, **values))
+
+
+def check_rules(rules: object) -> None:
+    """Raise if something else stands in the place of the rules; most often it is the input."""
+    if not isinstance(rules, CallRules):
+        form = 'Give CallRules(...), and the input by name: call_sync("Read", file_path="notes.txt").'
+        raise HandrailError(f"The rules of the call are {rules!r}. {form}")
 
 
 def policy_of(rules: CallRules, cwd: Path) -> Policy:
