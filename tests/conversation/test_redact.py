@@ -202,6 +202,13 @@ def test_nothing_passes_for_a_replacement_that_is_none() -> None:
         assert secret not in str(redactor.value({"[redacted:": secret, "]": "]", "x": [secret, "]"]}))
 
 
+@pytest.mark.parametrize("text", ["eyJ", "re_", "sk-", "re_aaaaaaaa_", "eyJaaaaaaaa.", "[redacted:"])
+def test_a_text_full_of_beginnings_takes_no_longer_than_any_other(text: str) -> None:
+    hostile = text * (300_000 // len(text))
+
+    assert FAKES["jwt"] not in PLAIN.text(f"{hostile} {FAKES['jwt']}")
+
+
 FILLER = st.text(alphabet=string.printable, max_size=30) | st.sampled_from(("[redacted:", "]", "[redacted:a", "\n"))
 
 

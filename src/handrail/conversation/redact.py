@@ -73,10 +73,10 @@ KEY_FLAG = rf"[ \t]{{1,4}}({_DIGIT}{_BARE}{{16,300}}+){_END}"
 FLAG = lazy_pattern(r"(?<![\w-])--[A-Za-z-]*\Z")
 
 # label, a literal that is part of every match (in small letters if case does not matter), the shape; a group named
-# `secret` is what is removed, else all of it
+# `secret` is what is removed, else all of it; nothing without a bound is looked for from each of many beginnings
 SHAPES: tuple[tuple[str, str, str], ...] = (
     ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
-    ("api-key", "sk-", rf"{_EDGE}sk-(?!ant-)(?=[A-Za-z_-]*[0-9])[\w-]{{20,}}"),
+    ("api-key", "sk-", rf"{_EDGE}sk-(?!ant-)(?=[A-Za-z_-]{{0,200}}[0-9])[\w-]{{20,}}"),
     ("stripe-key", "k_", rf"{_EDGE}[rs]k_(?:live|test)_[A-Za-z0-9]{{16,}}"),
     ("github-token", "gh", r"gh[oprsu]_[A-Za-z0-9]{30,}"),
     ("github-token", "github_pat_", r"github_pat_\w{22,}"),
@@ -100,7 +100,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("mailgun-key", "key-", rf"{_EDGE}key-[0-9a-f]{{32}}(?![0-9a-f])"),
     ("mailchimp-key", "-us", rf"{_EDGE}[0-9a-f]{{32}}-us[0-9]{{1,2}}(?![A-Za-z0-9])"),
     ("brevo-key", "xkeysib-", r"xkeysib-[0-9a-f]{64}-\w{16}"),
-    ("resend-key", "re_", rf"{_EDGE}re_(?=\w*[0-9])[A-Za-z0-9]{{8,}}_[A-Za-z0-9]{{16,}}"),
+    ("resend-key", "re_", rf"{_EDGE}re_(?=\w{{0,100}}[0-9])[A-Za-z0-9]{{8,100}}_[A-Za-z0-9]{{16,}}"),
     ("twilio-key", "SK", r"SK(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![0-9a-f])"),
     ("azure-key", "accountkey=", r"(?i)\baccountkey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
     ("azure-key", "sharedaccesskey=", r"(?i)\bsharedaccesskey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
@@ -125,7 +125,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("webhook", "/api/webhooks/", r"(?<=/api/webhooks/)[0-9]{15,}/[\w-]{40,}"),
     ("password", "PASSWORD=", rf"PASSWORD=(?P<secret>{_BARE}{{4,300}}+){_END}"),
     ("password", "pwd=", r"(?i);\s{0,2}pwd=(?P<secret>[^;\s\"']{4,200})"),
-    ("jwt", "eyJ", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
+    # the second half passes over what begins like one, so that its end is looked for once
+    ("jwt", "eyJ", r"(?P<secret>eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,})|eyJ[\w-]{8,}"),
     (
         "private-key",
         "PRIVATE KEY-----",
