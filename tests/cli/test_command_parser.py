@@ -22,6 +22,8 @@ SLIPS = [
         "TOOL, JSON. A flag with several values took",
         id="eaten words",
     ),
+    pytest.param(["view", "--port", "web"], "--port: 'web' is not a port; choose one from 1 to 65535", id="no number"),
+    pytest.param(["serve", "--port", "70000"], "--port: '70000' is not a port; choose one", id="a number too large"),
     pytest.param(["config", "set", "model"], "the following arguments are required: VALUE", id="a missing word"),
 ]
 

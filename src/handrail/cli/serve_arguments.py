@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from handrail.cli.view_arguments import port
 from handrail.lazy import lazy
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="in place of --config: a folder for the one client whose new token is printed; may be repeated",
     )
     parser.add_argument("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="N", type=int, help="the port (default: a free one)")
+    parser.add_argument("--port", metavar="N", type=port, help="the port (default: a free one)")
     parser.add_argument("--tls-cert", metavar="FILE", help="a PEM certificate; needed beyond this machine")
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
     parser.add_argument(

@@ -3,6 +3,13 @@
 import argparse
 
 
+def port(text: str) -> int:
+    """A port to listen on; 0 = a free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; choose one from 1 to 65535, or 0 for a free one")
+    return int(text)
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What to show, to whom, and where to listen."""
     parser.add_argument(
@@ -19,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="print an address for this person, under whose name answers are recorded; may be repeated",
     )
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: a free one)")
+    parser.add_argument("--port", metavar="N", type=port, default=0, help="the port (default: a free one)")
     parser.add_argument("--tls-cert", metavar="FILE", help="a PEM certificate; needed beyond this machine")
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
