@@ -97,13 +97,20 @@ def test_a_wrong_argument_is_refused_at_once_with_what_is_expected(
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("prompt", ["", "  \n", None, 7, [], ["words"], {"text": "words"}])
+@pytest.mark.parametrize("prompt", ["", "  \n", None, 7, ["words"], {"text": "words"}])
 async def test_a_prompt_without_words_or_blocks_is_refused_before_the_model_is_asked(
     prompt: Any, env: dict[str, str]
 ) -> None:
     model = ScriptedModel([[say("What?")]])
     with pytest.raises(HandrailError, match=r"The prompt is .* Give a text, a UserMessage, or blocks such as Text"):
         await Agent(model, env=env).ask(prompt)
+    assert not model.requests
+
+
+async def test_an_empty_prompt_is_refused_where_no_call_was_deferred(env: dict[str, str]) -> None:
+    model = ScriptedModel([[say("What?")]])
+    with pytest.raises(HandrailError, match="The message is empty"):
+        await Agent(model, env=env).ask(())
     assert not model.requests
 
 

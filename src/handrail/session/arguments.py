@@ -41,7 +41,7 @@ def user_message(prompt: Prompt) -> UserMessage:
             return prompt
         case str() if prompt.strip():
             return UserMessage((Text(prompt),))
-        case [*blocks] if blocks and all(isinstance(block, UserBlock) for block in blocks):
+        case [*blocks] if all(isinstance(block, UserBlock) for block in blocks):
             return UserMessage(tuple(blocks))
         case _:
             raise HandrailError(f"The prompt is {prompt!r}. Give a text, a UserMessage, or blocks such as Text.")
