@@ -38,6 +38,9 @@ ASKED = [
     "n=5; export n=x; echo $((n))",
     "n=5 bash -c 'echo $((n))'",
     "a=(['b[$(touch m)]']=v)",
+    "a=(b)#; touch m",
+    "a=()#c; touch m",
+    "a=(b)\\\n#; touch m",
     'a=($x); cat "${a[@]}"',
     'a=(b c); a=d; cat "${a[@]}"',
     'cat "${a[@]}"',
@@ -125,3 +128,13 @@ def test_bash_runs_nothing_that_a_variable_holds(parts: list[str]) -> None:
 
 def test_a_long_text_in_arithmetic_is_refused_at_once() -> None:
     assert analyse("echo $((" + "a" * 5000 + "!").verdict is CommandVerdict.NOT_UNDERSTOOD
+
+
+@pytest.mark.parametrize("behind", [chr(code) for code in range(32, 127)])
+def test_what_stands_directly_behind_an_array_hides_no_command(behind: str, tmp_path: Path) -> None:
+    for line in (f"a=(b){behind}; touch m", f"a=(b){behind}c; touch m", f"a=(b){behind}touch m"):
+        analysis = analyse(line)
+        subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        if (tmp_path / "m").exists():
+            assert analysis.verdict is not CommandVerdict.READ_ONLY, line
+            (tmp_path / "m").unlink()

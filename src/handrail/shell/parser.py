@@ -187,6 +187,8 @@ class Parser(Compounds):
         if any(word.literal is None or word.literal.startswith("[") for word in words):
             raise self.refuse("an array of other than plain words", 1, "assignment")
         self.close(")")
+        if self.at < self.end and self.text[self.at] not in META:
+            raise self.refuse("an array with something behind it", 1, "assignment")  # bash makes one text of both
         return words
 
     # substitutions

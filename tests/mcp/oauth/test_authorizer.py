@@ -228,7 +228,7 @@ def _set(**values: object) -> Callable[[Site], None]:
             _set(metadata={"code_challenge_methods_supported": ["plain"]}), "PKCE with S256", id="a server without PKCE"
         ),
         pytest.param(
-            _set(metadata={"token_endpoint": "file:///etc/passwd"}), "no web address", id="an endpoint in a file"
+            _set(metadata={"token_endpoint": "file:///etc/passwd"}), "not a web address", id="an endpoint in a file"
         ),
         pytest.param(_set(issuer_in_answer="https://evil.test"), "not from 'http:", id="an answer of another issuer"),
         pytest.param(_set(issuer_in_answer="BASE/"), "not from 'http://127", id="an issuer that is spelt otherwise"),
