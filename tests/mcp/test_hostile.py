@@ -17,7 +17,7 @@ from handrail.mcp.handshake import greet
 from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.messages import CONTROLS, Message
 from handrail.mcp.open_peer import ServerParts, open_once
-from handrail.mcp.pace import BURST, Pace
+from handrail.mcp.pace import BURST, MessagePace
 from handrail.mcp.peer import ExchangeWire, Peer
 from handrail.mcp.server import Server, TimeLimits
 from handrail.mcp.server_changes import LONGEST_QUIET, ServerChanges
@@ -240,12 +240,12 @@ async def test_a_server_that_sends_without_end_has_to_wait_after_each_burst() ->
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    flooded = Pace(lambda: now, pause)
+    flooded = MessagePace(lambda: now, pause)
     for _ in range(3 * BURST):
         await flooded.keep()
     assert len(pauses) == 3
 
-    calm = Pace(lambda: now, pause)
+    calm = MessagePace(lambda: now, pause)
     for _ in range(3 * BURST):
         now += 0.01
         await calm.keep()

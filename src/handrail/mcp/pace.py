@@ -10,7 +10,7 @@ BURST_SECONDS, PAUSE = 1.0, 0.1
 """A burst that took less than this is followed by a pause, in seconds."""
 
 
-class Pace:
+class MessagePace:
     """The messages of one stream. While it pauses, nothing is read, so that the sender has to wait as well."""
 
     def __init__(

@@ -13,7 +13,7 @@ from handrail.http.sse import EventReader
 from handrail.http.urls import parse_target
 from handrail.mcp.endpoint import ServerEndpoint
 from handrail.mcp.messages import Message, read_message, shown_text
-from handrail.mcp.pace import Pace
+from handrail.mcp.pace import MessagePace
 from handrail.mcp.peer import Peer
 from handrail.mcp.streamable_http import MAX_POSTS
 
@@ -65,7 +65,7 @@ class SseWire:
             await self.send(message, self._peer.dialect.headers("", {}))
 
     async def _read(self, response: HttpResponse) -> None:
-        reader, pace = EventReader(), Pace()
+        reader, pace = EventReader(), MessagePace()
         try:
             while data := await response.read():
                 for name, text in reader.feed(data):

@@ -10,7 +10,7 @@ from typing import Self
 
 from handrail.errors import McpError
 from handrail.mcp.messages import Message, read_message, shown_text
-from handrail.mcp.pace import Pace
+from handrail.mcp.pace import MessagePace
 from handrail.mcp.peer import Peer
 from handrail.processes.pipes import Pipes, start_with_pipes
 from handrail.processes.spawn import ProcessSpec, Running
@@ -104,7 +104,7 @@ class StdioWire:
         self._release()
 
     async def _read(self) -> None:
-        pace = Pace()
+        pace = MessagePace()
         try:
             while line := await self._pipes.stdout.readline():
                 self._take_line(line)

@@ -24,7 +24,7 @@ from handrail.http.sse import EventReader
 from handrail.mcp.dialect import UNSUPPORTED_VERSION, Dialect
 from handrail.mcp.endpoint import ServerEndpoint, read_bounded
 from handrail.mcp.messages import Message, read_message
-from handrail.mcp.pace import Pace
+from handrail.mcp.pace import MessagePace
 from handrail.mcp.peer import Peer
 
 MAX_BODY = 32 * 1024 * 1024
@@ -224,7 +224,7 @@ def retry_seconds(reader: EventReader) -> float:
 
 async def read_events(response: HttpResponse, reader: EventReader, take: Callable[[object], bool]) -> bool:
     """Hand on the messages of a stream until one is the last, and close it; False if the stream ended before."""
-    pace = Pace()
+    pace = MessagePace()
     try:
         while data := await response.read():
             for name, text in reader.feed(data):

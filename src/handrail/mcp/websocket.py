@@ -12,7 +12,7 @@ from handrail.errors import McpError
 from handrail.http.client import SWITCHED, HttpResponse
 from handrail.mcp.endpoint import ServerEndpoint
 from handrail.mcp.messages import Message, read_message
-from handrail.mcp.pace import Pace
+from handrail.mcp.pace import MessagePace
 from handrail.mcp.peer import Peer
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -154,7 +154,7 @@ class WebSocketWire:
             self._writer.write(frame(kind, payload, os.urandom(4)))
 
     async def _read(self) -> None:
-        pace = Pace()
+        pace = MessagePace()
         try:
             data = self._ahead or await self._reader.read(READ_SIZE)
             while data:

@@ -25,16 +25,23 @@ def socket_address(folder: Path, name: str) -> Iterator[str]:
 
 
 def bind_socket(folder: Path, name: str) -> socket.socket:
-    """A listening socket that only its owner can connect to. One that was left there is replaced."""
-    (folder / name).unlink(missing_ok=True)
+    """
+    A listening socket that only its owner can connect to. One that was left there is replaced.
+
+    It gets its name when it listens: a page takes one that refuses it for what a killed session left, and removes it.
+    """
+    draft = folder / f"{name}.{os.getpid()}"
+    draft.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
-        with socket_address(folder, name) as address:
+        with socket_address(folder, draft.name) as address:
             listener.bind(address)
         listener.listen(16)
+        draft.replace(folder / name)
     except OSError:
         listener.close()
+        draft.unlink(missing_ok=True)
         raise
     finally:
         os.umask(mask)
