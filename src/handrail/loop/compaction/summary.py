@@ -34,7 +34,7 @@ This conversation is getting too long. Write a summary of it that will take its 
 summary alone, without what stands above. Use these headings, and leave out those that do not apply:
 
 ## Task: what the user wants, in their words where wording matters, with every correction and limit they named
-## RunState: what is done, what was checked and how, what is not done
+## State: what is done, what was checked and how, what is not done
 ## Files: each path that was read or changed, and what matters about it
 ## Findings: facts, decisions and their reasons, commands that work, errors and failed attempts
 ## Next: the step that comes next
@@ -82,14 +82,22 @@ def summary_request(
     if estimate(fitting) > budget:
         shorter = stub_old_results(fitting, None, replace(policy, keep_results=0, worth=1))
         fitting = shorter.messages if shorter else fitting
-    starts = [start for start in _starts(fitting) if start > 0]
-    while starts and estimate(fitting) > budget:
-        first = starts.pop(0)
-        fitting = fitting[first:]
-        starts = [start - first for start in starts]
+    fitting = _newest_within(fitting, budget)
     if fitting and isinstance(fitting[0], AssistantMessage):
         fitting = (Attachment(CONTEXT, (Text("(The beginning of the conversation is left out.)"),)), *fitting)
     return (*fitting, question)
+
+
+def _newest_within(messages: tuple[Message, ...], budget: int) -> tuple[Message, ...]:
+    """As many of the newest turns as fit; one at least. Each message is looked at once: a history may be long."""
+    sizes = [estimate([message]) for message in messages]
+    left, begin = sum(sizes), 0
+    for start in _starts(messages):
+        if left <= budget:
+            break
+        left -= sum(sizes[begin:start])
+        begin = start
+    return messages[begin:]
 
 
 def replace_with_summary(parts: HistorySplit, summary: str) -> tuple[Message, ...] | None:
