@@ -80,7 +80,22 @@ READS = [
     'set -a; . ./.env; set +a', 'eval "$(cat .env)"', 'env $(cat .env) foo', "jq -n --rawfile a .env '$a'",
     'yq .a .env', 'curl -K .env', 'wget -i .env', 'aria2c -i .env', 'ansible-playbook .env',
     'python3 -m json.tool .env', 'python3 -m http.server --directory .', 'php -S a:1 -t .', 'nginx -c .env',
-    "less '.e*'",
+    "less '.e*'", "bash -lc 'cat .e*'", "bash -O dotglob -c 'cat *'", "bash -euxo pipefail -c 'cat .e*'",
+    "bash +e -c 'cat .e*'", "bash -xc 'x=.e; cat ${x}nv'", "tmux new 'cat .e*'", "perl -e 'system \"cat .e*\"'",
+    "perl -e 'print `cat *`'", "awk 'BEGIN{system(\"cat .e*\")}'", "sed '1e cat .e*' a.txt",
+    "make -f - <<< 'x:; cat .e*'", "git grep -O'cat .e*' a", "GIT_PAGER='cat .e*' git -p log",
+    "PAGER='cat .env' man ls",
+    "EDITOR='cat .e*' git commit", "vim -c '!cat .e*'", "npx -c 'cat .e*'", "npx -c 'cat $(echo .e)nv'",
+    "docker run x sh -c 'cat .e*'", "sqlite3 x '.shell cat .e*'", "psql -c '\\! cat *'",
+    'node -e \'require("child_process").execSync("cat .e*")\'', "bash /dev/stdin <<< 'cat .e*'",
+    "bash -s x <<< 'cat .e*'", ". /dev/stdin <<< 'cat $y'", "printf 'cat .%s*' e | bash",
+    'bash <<< "cat $(cat list)"',
+    'echo "cat ${x:-.env}" | bash', "echo 'cat .e*' > s.sh; bash s.sh", "echo 'cat $x' > s.sh; bash s.sh",
+    "echo 'open(\".env\")' > s.py; python3 s.py", "cp -r $PWD/sub z", 'cp -r "$PWD"/. ../z', "ln -s $PWD z; cat z/.e*",
+    "ln -s {sub,a.txt} z; cat z/sub/s*", ". /proc/self/cwd/.env", "foo /proc/$$/cwd/.env", "gcc -E /proc/self/cwd/.env",
+    "tar cf - /dev/fd/3/.env", "BASH_ENV=$(cat list) bash -c true", "ENV=~+/.env sh -i",
+    "BASH_ENV=${y-.env} bash -c true",
+    "MY_CONFIG_FILE=$y foo", "rgrep contents", "rgrep contents sub", "wc --files0-from=.env{,}",
 ]  # fmt: skip
 # Each writes x or sub/secret, or may.
 WRITES = [
@@ -100,6 +115,10 @@ OTHERS = [
     "foo --output=b.txt", "export NOW=$(date)", "PYTHONPATH=. foo", "X=1 foo", "foo http://a.b/c", "foo a=b:c,d@e",
     "tar cf - src", "zip -r o.zip src", "docker ps", "python3 a.py", "cd src && foo b", "foo $((1 + 2))", "echo $?",
     "curl -o b.txt http://a.b", "printf '%s' \"$X\"", "sed -i s/a/b/ a.txt", "cat a.txt | foo", "grep -n .env a.txt",
+    "bash -lc 'npm test && echo ok'", "bash -euo pipefail -c 'make all'", "PYTHONPATH=src:$PYTHONPATH pytest",
+    "FOO=$BAR make", "npx eslint 'src/**/*.js'", "perl -i -pe 's/foo(.*)/bar$1/' a.txt", "psql -c 'select * from t'",
+    "awk '{print $1 * $2}' a.txt > o.txt", "EDITOR=vim git commit", "echo 'pytest -q' > t.sh; bash t.sh",
+    "python3 -c 'print(2 * 3)'", "cp a.txt src", "cp a.txt \"$PWD\"/b.txt", "rgrep x src",
     "foo '*.py'", "foo src", "zcat a.gz", "cat *.txt",
 ]  # fmt: skip
 
@@ -145,12 +164,16 @@ def test_the_question_says_which_word_is_not_known(tmp_path: Path) -> None:
 SPELLINGS = (
     ".env", "./.env", "sub/../.env", ".e*", ".en?", ".[e]nv", "{.env,a.txt}", '"$PWD"/.env', "$x", '"$x"', "${x}", "$1",
     "$(echo .env)", '"$(echo .env)"', "`echo .env`", "a.txt .env", "'.env'",
-    ".e'n'v", "$'.e\\x6ev'", "../proj/.env", "s*/../.env",
+    ".e'n'v", "$'.e\\x6ev'", "../proj/.env", "s*/../.env", "/proc/self/cwd/.env", "~+/.env", "${y:-.env}", ".e$y*nv",
+    "z/.e*", ".[[:alpha:]]nv",
 )  # fmt: skip
 FRAMES = (
     "show {}", "x=.env; show {}", "set -- .env; show {}", "cd sub; cd ..; show {}", "for x in .env; do show {}; done",
     "f() {{ show {}; }}; x=.env; f .env", "pushd sub >/dev/null; popd >/dev/null; show {}", "eval 'show {}'",
-    "echo {} | xargs show", "env show {}", "bash -c 'x=.env; show {}' _ .env", "show a.txt {} 2>&1 | cat",
+    "echo {} | xargs show", "env show {}", 'bash -lc "show {}"', 'bash -O dotglob -c "show {}"', 'bash <<< "show {}"',
+    'echo "show {}" | bash', "echo 'show {}' > s; sh s", "ln -s $PWD z; show {}", "PAGER='show {}'; bash -c \"$PAGER\"",
+    "perl -e 'system(q(show {}))'", "bash -euc 'show {}'", "bash -c 'x=.env; show {}' _ .env",
+    "show a.txt {} 2>&1 | cat",
 )  # fmt: skip
 
 

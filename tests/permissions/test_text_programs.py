@@ -21,6 +21,13 @@ from tests.permissions.world import CORPUS, World, tool_called
 
 # Each runs rm, or may.
 RUNS = [
+    "echo 'rm x' > s; sh s", "echo 'rm x' > s; chmod +x s; ./s", "echo rm x >> d/s; source d/s",
+    "tee s <<< 'rm x'; sh s",
+    "echo 'rm x' | tee s; bash ./s", "printf '#!/bin/sh\\nrm x\\n' > s && sh s", "printf 'r%s x' m > s; sh s",
+    "printf '\\162m x' > s; sh s", "echo -e '\\x72m x' > s; sh s", "echo '$(echo rm) x' > s; sh s",
+    "echo 'import os; os.system(\"rm x\")' > s.py; python3 s.py", "echo 'x: ; rm x' > Makefile; make",
+    "echo 'x: ; rm x' > m; make -f m", "echo 'rm x' > s; bash < s", "printf '#!/bin/rm\\n' > s; ./s",
+    "cat > s <<'E'\nrm x\nE\nsh s", "bash -O extglob -c 'rm x'", "bash -euxo pipefail -c 'rm x'", "bash -lxc 'rm x'",
     'declare "a[\\$(rm x)]=1"', "PS4='$(rm x)' bash -xc :", "PS4='$(rm x)'; set -x; echo a", "ENV='$(rm x)' sh -i",
     'ln -s /bin/rm z; ./z x', "make -f - <<< 'a: ; rm x'", "printf 'a:\\n\\trm x' | make -f -",
     "make -f /dev/stdin <<< 'a: ; rm x'", "make --eval='a: ; rm x'", "make -f <(echo 'a:;rm x')",
@@ -128,6 +135,9 @@ OTHERS = [
     "gh pr create --title 'rm is gone' --body 'no rm'", "apt-get install rm", "brew install rm", "docker compose up rm",
     "systemctl restart rm", "curl -d 'rm x' h", "make rm", "python3 manage.py rm", "mkdir rm", "touch rm",
     "tar xf rm.tar",
+    "echo 'see rm x' > README.md; git add README.md", "printf '#!/bin/sh\\necho hi\\n' > s; chmod +x s; ./s",
+    "echo 'pytest -q' > t.sh; sh t.sh", "echo 'rm x' > notes.txt; ls", "bash -lc 'npm test'",
+    "bash -euo pipefail -c 'make all'",
     "foo --verbose a.txt", "curl -sS -H 'Accept: x' \"$u\"", "tar -xzf a.tgz -C \"$d\"",
 ]  # fmt: skip
 # Names that are not known before they run, and texts and words of programs in which such a command runs.

@@ -236,6 +236,12 @@ ATTACKS: dict[str, list[str]] = {
         "git log --format='%+%G?'", "git log --format='%-%GG'", "git log --pretty='% %G?'", "docker top web auxe",
         "docker container top web e", "podman top web auxe",
         "git log -O--output=x --output=pwned", "git log --form''at=%G?", "xargs -I{} git log {} < f",
+        "wc --files0-from=f{,}", "wc {--files0-from=f,a}", "wc -{-files0-from=f,l}", "wc {-l,{a,--files0-from=f}}",
+        'wc {"--files0-from=f",a}', "wc {-,a}-files0-from=f", "du {-Xf,a}", "du {,-}-files0-from=f", "grep x {-ff,a}",
+        "x=--files0-from=f; wc $x", "x=--files0-from=f; wc \"$x\"", "y=0-from=f; wc --files$y",
+        "x=-; wc $x-files0-from=f", "for x in a --files0-from=f; do wc $x; done",
+        "for x in a -ff; do grep -v \"$x\" a; done",
+        "for x in - a; do wc \"$x-files0-from=f\"; done", "rgrep x {-ff,a}",
     ],
 }  # fmt: skip
 

@@ -15,8 +15,8 @@ from handrail.permissions.wildcards import WORD_END
 from handrail.shell import tables
 from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, PieceKind, Segment, Word
-from handrail.shell.text_programs import fed_text
-from handrail.shell.unknown_names import runs_unknown_name
+from handrail.shell.text_programs import fed_text, written_scripts
+from handrail.shell.unknown_names import has_unknown_name, runs_unknown_name
 from handrail.shell.wrapped_commands import EVALUATED, written_text
 
 # Those of bash that may evaluate a word, or put it where it is evaluated; other programs do nothing of this kind.
@@ -48,6 +48,8 @@ UNKNOWN = InTexts(frozenset(("",)))
 
 def commands_in_texts(analysis: Analysis) -> InTexts:
     if analysis.problems or any(map(runs_unknown_name, analysis.segments)) or splits_names(analysis):
+        return UNKNOWN
+    if any(map(has_unknown_name, written_scripts(analysis.segments))):
         return UNKNOWN
     texts = [*map(written_text, evaluated_words(analysis))]
     texts += [text for segment in evaluating_segments(analysis) for text in fed_text(segment)[0]]

@@ -17,14 +17,24 @@ from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, pat
 from handrail.permissions.implied_paths import COPIERS, has_objection, list_folder
 from handrail.permissions.policy import Policy
 from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Effect, Piece, PieceKind, Segment, Word
+from handrail.shell.patterns import is_wild, read_pattern
 from handrail.shell.shell_state import DECLARING
-from handrail.shell.text_programs import program_text
+from handrail.shell.text_programs import TEXT_OPTION, ProgramText, TextKind, program_text, written_scripts
+from handrail.shell.unknown_names import texts_run
+from handrail.shell.wrapped_commands import VARIABLES
 
 MAX_WORDS = 200
+MAX_NAMES = 1000
 MAX_CUTS = 12
 SEPARATORS = frozenset("=:,@+<>|")
 CLUSTER = lazy_pattern(r"-[A-Za-z]{1,6}")
 NO_NAME = lazy_pattern(r"[\s'\"`()\[\]{},;=<>|&:@]+")
+NO_PATTERN = lazy_pattern(r"[\s'\"`(){},;=<>|&:@]+")
+PROCESS_PATH = lazy_pattern(r"/proc/|/dev/fd/")
+LETTER = lazy_pattern(r"\w")
+EXPANDED = lazy_pattern(r"[$`]")
+# They name a file that a program reads, and may show.
+FILE_VARIABLES = lazy_pattern(r"\w*(?:ENV|FILE|CONFIG\w*|RC|STARTUP)\Z")
 WILDCARDS = frozenset("*?[")
 NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
 FILE_KINDS = frozenset((PieceKind.LITERAL, PieceKind.GLOB, PieceKind.FOUND, PieceKind.FILE))
@@ -85,12 +95,14 @@ def possible_files(analysis: Analysis, places: Places, policy: Policy, lookup: L
     """The files that deny and ask rules match and that a line may name, and the words that may name any file."""
     if analysis.problems:
         yield FileAccess(None, FileEffect.MAYBE, analysis.command, doubt=NOT_PARSED, clear=True)
+    scripts = [*written_scripts(analysis.segments)]
     for part, segment in enumerate(analysis.segments):
         found = SegmentFiles(segment, part, places, policy, lookup)
         yield from found.with_endings()
         if segment.verdict is not CommandVerdict.READ_ONLY:
             yield from found.of_words()
             yield from found.of_texts()
+            yield from found.of_scripts(scripts)
 
 
 class SegmentFiles:
@@ -119,17 +131,26 @@ class SegmentFiles:
         for word in settings[:MAX_WORDS]:
             files = (file for cut in cuts(self.settle(word)) for file in self.of_cut(cut))
             yield from (file for file in files if file.effect is FileEffect.MAYBE)
+        yield from self.of_settings()
         if takes_names(segment):
             yield self.unknown(segment.name, f"which files {segment.name} is told to touch is not known")
         for effect in segment.effects:
             if effect.does is Does.UNKNOWN and effect.word is not None and not effect.child and effect.shell is None:
                 yield self.unknown(effect.word)
 
+    def of_settings(self) -> Iterator[FileAccess]:
+        """The files in texts that variables hold for it, and the variables by which it may be given any file."""
+        for name, word in self.segment.env[:MAX_WORDS] if self.segment.argv else ():
+            if FILE_VARIABLES.match(name) and any(map(is_unknown, self.settle(word).pieces)):
+                yield self.unknown(word)
+            elif " " in str(word):
+                yield from self.named_in([str(word)], run=VARIABLES.match(name) is not None)
+
     def settle(self, word: Word) -> Word:
         """The word with the home folder and the working folder in the place of what stands for them."""
         texts = {"~": self.policy.home, "$HOME": self.policy.home}
         if self.segment.cwds == (".",):
-            texts["$PWD"] = self.policy.cwd
+            texts |= {"$PWD": self.policy.cwd, "~+": self.policy.cwd}
         pieces = [
             Piece(PieceKind.LITERAL, texts[piece.text], quoted=True)
             if piece.kind in (PieceKind.TILDE, PieceKind.PARAMETER) and piece.text in texts
@@ -157,15 +178,20 @@ class SegmentFiles:
         for pattern in patterns:
             for place in self._places(self.segment, pattern):
                 if place is None:
-                    continue
-                if self.is_kept_back(place, FileEffect.MAYBE):
+                    yield from [self.unknown(word)] if is_process_path(word) else []
+                elif self.is_kept_back(place, FileEffect.MAYBE):
                     yield self.file(place, FileEffect.MAYBE)
-                elif place.kind is FileKind.FOLDER:
+                elif place.kind is FileKind.FOLDER and not self.is_copied(word):
                     yield from self.inside(place)
+
+    def is_copied(self, word: Word) -> bool:
+        """Whether the tables say what a copying command does with it, so that what is in it is looked at there."""
+        known = (*self.segment.reads, *self.segment.writes) if self.segment.name in COPIERS else ()
+        return any((each.start, each.end) == (word.start, word.end) for each in known)
 
     def inside(self, folder: Place) -> Iterator[FileAccess]:
         """The files in a folder that it may copy, pack or show."""
-        if self.segment.name in OWN_KINDS or (self.segment.name in COPIERS and self.segment.writes):
+        if self.segment.name in OWN_KINDS:
             return
         for name in list_folder(folder, self.lookup):
             if name is None:
@@ -193,14 +219,30 @@ class SegmentFiles:
         given = program_text(self.segment)
         if given.from_input and not given.fed:
             yield self.unknown(self.segment.name, FED)
-        yield from self.named_in([*given.texts, *given.fed])
+            return
+        run = [*texts_run(self.segment)]
+        if runs_shell_text(self.segment, given) or any(map(EXPANDED.search, run)):
+            yield self.unknown(self.segment.name, FED)
+        yield from self.named_in([*given.texts, *given.fed], run=given.unknown or bool(run))
 
-    def named_in(self, texts: list[str]) -> Iterator[FileAccess]:
+    def of_scripts(self, scripts: list[str]) -> Iterator[FileAccess]:
+        """The files that are named in scripts which the line writes and runs."""
+        if any(map(EXPANDED.search, scripts)):
+            yield self.unknown(self.segment.name, FED)
+        yield from self.named_in(scripts, run=True)
+
+    def named_in(self, texts: list[str], *, run: bool = False) -> Iterator[FileAccess]:
+        """The files whose names stand in texts, or that a pattern in them matches; `*` is one only in what is run."""
         names = dict.fromkeys(name for text in texts for name in NO_NAME.split(text) if name)
-        for name in list(names)[: MAX_WORDS * 5]:
-            for folder in self.segment.cwds:
-                base = posixpath.join(self.policy.cwd, folder or "")
-                place = self.lookup.resolve(name, base, self.policy.home)
+        words = (name for text in texts for name in NO_PATTERN.split(text) if is_wild(name))
+        patterns = dict.fromkeys(word for word in words if run or LETTER.search(word))
+        for folder in self.segment.cwds:
+            base = posixpath.join(self.policy.cwd, folder or "")
+            places = [self.lookup.resolve(name, base, self.policy.home) for name in list(names)[:MAX_NAMES]]
+            for name in list(patterns)[:MAX_NAMES]:
+                found = self.lookup.match_files(read_pattern(name, loose=True).parts, base)
+                places += [self.lookup.locate(each, base) for each in found or ()]
+            for place in places:
                 if self.is_kept_back(place, FileEffect.MAYBE):
                     yield self.file(place, FileEffect.MAYBE_BELOW)
 
@@ -224,6 +266,14 @@ def only_reads_words(segment: Segment) -> bool:
         or (effect.does is Does.WRITES and effect.word is not None and (effect.word.start, effect.word.end) in targets)
         for effect in segment.effects
     )
+
+
+def runs_shell_text(segment: Segment, given: ProgramText) -> bool:
+    """Whether a shell runs a text that is not read as a command line of its own."""
+    if given.kind is not TextKind.SHELL and segment.name not in ("source", "."):
+        return False
+    has_text = given.from_input or any(TEXT_OPTION.match(str(word)) for word in segment.argv[1:])
+    return has_text and not any(effect.shell is not None for effect in segment.effects)
 
 
 def takes_names(segment: Segment) -> bool:
@@ -263,6 +313,11 @@ def is_unknown(piece: Piece) -> bool:
         return False
     known = piece.kind in FILE_KINDS or piece.kind in (PieceKind.ARITHMETIC, PieceKind.BRACE, PieceKind.PROCESS)
     return not known and piece.values is None
+
+
+def is_process_path(word: Word) -> bool:
+    """Whether no place is known for it because each process sees another file there."""
+    return PROCESS_PATH.search(str(word)) is not None and not any(map(is_unknown, word.pieces))
 
 
 def has_wildcard(piece: Piece) -> bool:

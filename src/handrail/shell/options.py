@@ -5,7 +5,8 @@ There are two differences: abbreviations are refused, and so is a word of unknow
 """
 
 from handrail.shell import tables
-from handrail.shell.model import PLAIN_NAMES, Does, Effect, Requirement, Word
+from handrail.shell.effects import expand_braces
+from handrail.shell.model import PLAIN_NAMES, Does, Effect, Piece, PieceKind, Requirement, Word
 from handrail.shell.tables.format import CARRIERS, Command, Option, Role, Use
 
 
@@ -46,7 +47,7 @@ class OptionReader:
             self.operands += words[:taken]
             return words[taken:]
         while words:
-            word = words.pop(0)
+            word = written_out(words.pop(0))
             text = word.literal
             if text == "--":
                 self.operands += words[:1] if entry.subcommands else words
@@ -59,7 +60,7 @@ class OptionReader:
                     return words
             elif word.prefix.startswith("-") and len(word.prefix) > 1:
                 self.option(word, words)
-            elif entry.harmless_options:
+            elif entry.harmless_options and not self.may_name_file(word):
                 self.loose = True
                 self.operands.append(word)
                 if self.options.can_name_files:
@@ -67,6 +68,14 @@ class OptionReader:
             else:
                 self.unclear(word, words)
         return []
+
+    def may_name_file(self, word: Word) -> bool:
+        """Whether a text that the line itself gives the word may be an option with a file: `wc {--files0-from=f,x}`."""
+        texts = word_texts(word)
+        if not self.options.can_name_files or texts is None:
+            return False
+        known = {name for name, option in self.options.by_name.items() if option.use is None}
+        return any(text.startswith("-") and text not in known for text in texts)
 
     def unclear(self, word: Word, words: list[Word]) -> None:
         """A word that may be an option. It may as well be a file that is removed or, behind a wrapper, the command."""
@@ -161,3 +170,22 @@ class OptionReader:
     def refuse_unlisted(self, word: Word, name: str) -> None:
         self.unsure = True
         self.effects.append(Effect(Does.UNLISTED, word, f"option {name!r} of {self.name} is not listed"))
+
+
+def written_out(word: Word) -> Word:
+    """The word with its text, where that is known although it comes from a variable."""
+    text = word.literal
+    return word if text is None else word._replace(pieces=(Piece(PieceKind.LITERAL, text, quoted=True),))
+
+
+def word_texts(word: Word) -> tuple[str, ...] | None:
+    """The texts that a word may begin with, as far as the line tells them; None if it tells none."""
+    if (known := word.alternatives) is not None:
+        return known
+    if not any(piece.kind is PieceKind.BRACE for piece in word.pieces):
+        return None
+    paths = expand_braces(word)
+    if None not in paths:
+        return tuple(map(str, paths))
+    leading, text = word.leading, str(word)
+    return (leading,) if leading else (text[text.index("-") :] if "-" in text else text,)

@@ -10,6 +10,7 @@ Where that is not possible, the word can be any place that the line names: `find
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from handrail.lazy import lazy_pattern
@@ -32,7 +33,6 @@ from handrail.shell.printed_words import (
     BLANKS,
     HERE,
     LISTERS,
-    PASS_ALL,
     PRINTERS,
     VARIABLE,
     Source,
@@ -47,10 +47,10 @@ from handrail.shell.printed_words import (
     words_in_text,
 )
 from handrail.shell.tables.format import Role
+from handrail.shell.text_programs import written_scripts
 from handrail.shell.verdict import judge_command
 
 KEEPS_INPUT = frozenset("read mapfile readarray xargs parallel".split())
-SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh source . exec eval".split())
 POSITIONAL = lazy_pattern(r"\$\{?(?:[0-9]+|[@*])\}?\Z")
 NUMBERS = frozenset(("$?", "$#", "$$", "$!"))
 FOLDERS = frozenset(("HOME", "PWD"))  # known where places are resolved
@@ -111,7 +111,8 @@ def is_remover(words: tuple[Word, ...]) -> bool:
 
 def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
     """What the commands that a line might run besides its segments would remove; their words count as plain text."""
-    lines = (*analysis.suspects, *written_commands(analysis.segments))
+    scripts = (possible_commands(text) for text in written_scripts(analysis.segments))
+    lines = chain(analysis.suspects, *scripts)
     commands = [tuple(map(literal_word, words)) for words in lines if tables.lookup(words[0]) is not None]
     found = {command: list(of_words(command)) for command in commands}
     possible = [removal for removed in found.values() for removal in removed]
@@ -120,27 +121,6 @@ def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
         possible += [Removal(*place) for command in commands for place in printed_words(segment_of(command))]
         possible += [Removal(*place, guessed=True) for place in Line(analysis).named]
     return tuple(distinct(possible))
-
-
-def written_commands(segments: tuple[Segment, ...]) -> Iterator[tuple[str, ...]]:
-    """The commands of a script that the line prints and runs: `echo x | sh`, `echo x > script; sh script`."""
-    printing = list[Segment | None]()
-    for segment in segments:
-        if segment.name in SHELLS:
-            printing += [segment.fed_by, *(source for _, sources in segment.inserted for source in sources)]
-        if segment.writes:
-            targets = {str(word).rpartition("/")[2] for word in segment.writes}
-            source = segment.fed_by if segment.entry in PASS_ALL else segment
-            printing += [source] if any(runs_script(each, targets) for each in segments) else []
-    for source in printing:
-        if source is not None and source.entry in PRINTERS:
-            yield from possible_commands(" ".join(map(str, source.argv[1:])))
-
-
-def runs_script(segment: Segment, scripts: set[str]) -> bool:
-    words = [*segment.argv[1:], *(redirection.target for redirection in segment.redirections)]
-    named = {str(word).rpartition("/")[2] for word in words} if segment.name in SHELLS else {segment.name}
-    return not scripts.isdisjoint(named)
 
 
 def is_given(words: tuple[Word, ...], removed: list[Removal]) -> bool:

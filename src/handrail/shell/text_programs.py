@@ -14,6 +14,7 @@ from typing import NamedTuple
 from handrail.lazy import lazy_pattern
 from handrail.shell import tables
 from handrail.shell.model import Does, PieceKind, Segment, Word
+from handrail.shell.printed_words import PASS_ALL, PRINTERS
 
 
 class TextKind(Enum):
@@ -35,6 +36,12 @@ COMMANDS = names(
 )
 WITHOUT_COMMAND = names("su sudo doas nsenter chroot unshare parallel sg ssh machinectl")  # a shell reads the input
 WITH_SHELL = names("docker podman nerdctl kubectl oc lxc incus ssh machinectl")  # if they are told to start one
+MAKES = names("make gmake")
+MAKEFILES = names("Makefile makefile GNUmakefile")
+ESCAPES = lazy_pattern(r"\\[^nt]|\S%|%(?!s(?:\s|\Z))")  # what printf and `echo -e` make other text of
+MADE_UP = "$text"
+FIRST_LINE = lazy_pattern(r"#!(?:/usr)?/bin/(?:env )?(?:(?:ba|da)?sh|python3?|node|perl)(?: -[a-z]+)?\n")
+SCRIPT_READERS = SHELLS | names("source . exec eval")
 AWKS = names("awk gawk mawk nawk original-awk")
 FILTERS = AWKS | names("sed")
 FROM_FILE = FILTERS | names("make gmake bmake ninja cmake just rake ant source .")
@@ -171,6 +178,32 @@ def reads_commands(segment: Segment, operands: list[Word]) -> bool:
     if name in ("ssh", "machinectl", "parallel"):
         return len(operands) < (1 if name == "parallel" else 2)
     return name in WITHOUT_COMMAND and not any(effect.child for effect in segment.effects)
+
+
+def written_scripts(segments: tuple[Segment, ...]) -> Iterator[str]:
+    """The texts that a line prints and runs: `echo x | sh`, `echo x > script; sh script`."""
+    printing = list[Segment | None]()
+    for segment in segments:
+        if segment.name in SCRIPT_READERS:
+            printing += [segment.fed_by, *(source for _, sources in segment.inserted for source in sources)]
+        if segment.writes:
+            targets = {str(word).rpartition("/")[2] for word in segment.writes}
+            source = segment.fed_by if segment.entry in PASS_ALL else segment
+            printing += [source] if any(runs_script(each, targets) for each in segments) else []
+    for source in printing:
+        if source is not None and source.entry in PRINTERS:
+            text = " ".join(map(str, source.argv[1:])).replace("\\n", "\n").replace("\\t", "\t")
+            yield FIRST_LINE.sub("", text, 1)
+            if ESCAPES.search(text) and (source.entry == "printf" or text.startswith("-")):
+                yield MADE_UP
+
+
+def runs_script(segment: Segment, scripts: set[str]) -> bool:
+    words = [*segment.argv[1:], *(redirection.target for redirection in segment.redirections)]
+    runs = segment.name in SCRIPT_READERS or kind_of(segment.name) is not None
+    named = {str(word).rpartition("/")[2] for word in words} if runs else {segment.name}
+    named |= MAKEFILES if segment.name in MAKES else set()
+    return not scripts.isdisjoint(named)
 
 
 def is_process(word: Word) -> bool:

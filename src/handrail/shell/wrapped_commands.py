@@ -13,7 +13,16 @@ from handrail.shell import tables
 from handrail.shell.model import CommandVerdict, Does, PieceKind, Segment, Word
 from handrail.shell.named_programs import option_programs, option_texts, possible_programs
 from handrail.shell.possible_commands import ASSIGNMENT, Words, beginnings, possible_commands
-from handrail.shell.text_programs import BRACKETS, FILTERS, ProgramText, TextKind, fed_text, listed_calls, program_text
+from handrail.shell.text_programs import (
+    BRACKETS,
+    FILTERS,
+    ProgramText,
+    TextKind,
+    fed_text,
+    listed_calls,
+    program_text,
+    written_scripts,
+)
 
 # Behind one of these words (none: anywhere) each word may begin a command, and each text may be a command line.
 AFTER: dict[str, frozenset[str]] = {
@@ -81,6 +90,7 @@ MAX_SETTINGS = 3
 def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], tuple[Words, ...]]:
     """The commands in the words of segments: those that may well be run, and those that may as well be data."""
     likely, possible = dict[Words, None](), dict[Words, None]()
+    possible.update(dict.fromkeys(found for text in written_scripts(segments) for found in of_text(text)))
     for segment in segments:
         possible.update(dict.fromkeys(of_evaluated(word for _, word in segment.env)))
         if segment.name in READERS:

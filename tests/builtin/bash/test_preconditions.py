@@ -190,11 +190,16 @@ async def test_who_works_at_home_may_have_programs_there(tmp_path: Path) -> None
         ("a b", "find . -type f | xargs wc -l", False),
         ("plain.txt", "find . -type f | xargs wc -l", True),
         ("it's", "ls | xargs cat", False),
+        ("--files0-from=/etc/x", "wc *=/etc/*", False),
+        ("--files0-from=/etc/x", 'for f in */*/*; do wc "$f"; done', False),
+        ("-f/x", "grep -v a */*", False),
+        ("src/x", "wc */*", True),
     ],
 )
 async def test_file_names_that_could_be_something_else_are_looked_for(
     session: Session, name: str, command: str, holds: bool
 ) -> None:
+    (session.project / name).parent.mkdir(parents=True, exist_ok=True)
     (session.project / name).touch()
 
     assert analyse(command).verdict is CommandVerdict.READ_ONLY

@@ -327,8 +327,8 @@ def odd_name_of(word: Word, base: str, home: str, *, below: bool) -> str:
             found = match_files(path.parts, base) if isinstance(path, PathPattern) else ()
             if path is None or found is None:
                 return f"which files {word} means is not known"
-            names = [name.rpartition("/")[2] for name in found]
-            odd = next(filter(ODD_NAME.search, names), None)
+            seen = (name.removeprefix(f"{base}/") for name in found)
+            odd = next(filter(ODD_NAME.search, seen), None)
             if odd is not None:
                 return f"the file name {odd!r} could be taken for something else"
         return ""

@@ -30,7 +30,7 @@ FAMILIES: dict[str, str] = {
     "cargo rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx mvn gradle sbt bundle bundler composer "
     "poetry pdm hatch pipenv",
     "processes": "ps top pgrep pidof pstree lsof free vmstat iostat kill pkill killall",
-    "search": "zgrep zegrep zfgrep grep egrep fgrep find rg fd fdfind ag ack",
+    "search": "zgrep zegrep zfgrep grep egrep fgrep rgrep find rg fd fdfind ag ack",
     "streams": "sed awk gawk mawk nawk original-awk",
     "versions": "python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 python3.15 python "
     "python2 pypy3 node nodejs ruby php make gmake perl bun redis-cli deno curl wget psql mysql nano dc nginx lua "

@@ -5,7 +5,7 @@ from handrail.shell.tables.format import NAMES, PROGRAM, READ, TEXT, Command, Un
 
 SOURCES = {
     "gzip 1.12": "zgrep zegrep zfgrep",
-    "GNU grep 3.11": "grep egrep fgrep",
+    "GNU grep 3.11": "grep egrep fgrep rgrep",
     "GNU findutils 4.9": "find",
     "ripgrep 15.2 (and 13.0), rg --help": "rg",
     "fd 8.6, fd --help": "fd fdfind",
@@ -54,6 +54,7 @@ COMMANDS: dict[str, Command] = {
         rest=READ,
     ),
     "grep egrep fgrep": GREP,
+    "rgrep": GREP._replace(recurses="*"),
     "find": Command(
         plain=True,
         expression="files.find",

@@ -43,12 +43,16 @@ CLEARS = "takes away the environment that keeps programs from running others"
 SH = Command(
     # Without -c the program comes from a file or standard input. -l and -i read start-up files.
     flags="-c -e -u",
+    values={"-o -O": STATE},
+    never={"-a -b -f -h -i -k -l -m -n -p -r -t -v -x -B -C -E -H -P -T --login": "changes how the shell works"},
     only_with="-c",
     operands=(SHELL,),
     options_first=True,
 )
 OTHER_SHELL = SH._replace(
-    flags="-c -e -u -f", effect={PROGRAM: "another shell, which reads its own start-up files and has its own syntax"}
+    flags="-c -e -u -f",
+    never={"-i -l -x": "changes how the shell works"},
+    effect={PROGRAM: "another shell, which reads its own start-up files and has its own syntax"},
 )
 
 
