@@ -1,7 +1,8 @@
-"""`permissions explain` and `test` decide what a live call decides, and name the same condition that is not met."""
+"""`permissions explain`, `test` and `simulate` decide as a live call does, and name the same unmet condition."""
 
 import json
 import os
+import shutil
 from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cli.test_permissions import bash, examples, plant
+from tests.cli.test_permissions import bash, examples, plant, session_in
 
 from handrail.cli.main import run
 
@@ -55,6 +56,18 @@ def printed(*words: str) -> dict[str, Any]:
     return told
 
 
+def simulate(state: Path, project: Path, line: str, flags: list[str]) -> tuple[str, str]:
+    """What another policy would have decided on a recorded call that ran."""
+    shutil.rmtree(state, ignore_errors=True)
+    session_in(state, project, "mine", line)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HANDRAIL_STATE_DIR", str(state))
+        report = printed("permissions", "simulate", "--session", "mine", "--json", *flags)
+    assert report["calls"] == 1
+    changed = report["changed"]
+    return (changed[0]["after"], changed[0]["reason"]) if changed else ("allow", "")
+
+
 def decision_of(live: dict[str, Any]) -> tuple[str, str]:
     """What was decided on a call that nobody could be asked about; a tool that rules take away is not there."""
     decision = live["decision"]
@@ -81,7 +94,7 @@ def project_with(kind: str, base: Path) -> Path:
     st.fixed_dictionaries({"allow": SOME_RULES, "ask": SOME_RULES, "deny": SOME_RULES}),
     st.sampled_from(("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")),
 )
-@settings(max_examples=settings().max_examples // 5)  # each asks three doors
+@settings(max_examples=settings().max_examples // 5)  # each asks four doors
 def test_what_is_told_of_a_call_is_what_happens_to_it(
     tmp_path_factory: pytest.TempPathFactory, kind: str, line: str, rules: dict[str, list[str]], mode: str
 ) -> None:
@@ -99,11 +112,13 @@ def test_what_is_told_of_a_call_is_what_happens_to_it(
 
         told = printed("permissions", "explain", "--json", *flags, f"Bash({line})")
         tested = printed("permissions", "test", "--json", examples(base, bash(line, "ask")), *flags)
+        simulated = simulate(base / "recorded", project, line, flags)
         live = printed("call", "--json", *flags, "Bash", json.dumps({"command": line}))
 
     outcome, reason = decision_of(live)
     assert (told["decision"], told["reason"]) == (tested["decision"], tested["reason"])
     assert told["decision"] == outcome
+    assert simulated == (told["decision"], told["reason"] if outcome != "allow" else "")
     assert reason.startswith(told["reason"]) or not reason
     if told["layer"] == "tool" and told["decision"] == "ask":
         assert any(words in told["reason"] for words in (UNMET[kind] or ELSEWHERE, ELSEWHERE, NAMES_PROGRAMS))
