@@ -76,20 +76,28 @@ def mutate(data: bytes, max_size: int, seed: int) -> bytes:
     return text.encode()[:max_size]
 
 
-def fuzz(data: bytes) -> None:
-    text = data.decode("utf-8", "ignore")
+def judge(text: str) -> tuple[Analysis, float]:
+    """The analysis of a line, and the seconds that all that is asked about it took."""
+    possible_commands.cache_clear()
     started = time.thread_time()
     analysis = analysis_of(text)
-    guesses = possible_commands(text)
+    possible_commands(text)
     wrapped_commands(analysis.segments)
     has_unknown_name(text)
     any(map(runs_unknown_name, analysis.segments))
-    took = time.thread_time() - started
+    return analysis, time.thread_time() - started
+
+
+def fuzz(data: bytes) -> None:
+    text = data.decode("utf-8", "ignore")
+    analysis, took = judge(text)
+    if took > SECONDS:  # who else uses the machine shall not matter
+        took = min(took, *(judge(text)[1] for _ in range(4)))
     broken = [reason.text for reason in analysis.problems if "internal error" in reason.text]
     if broken:
         fail(text, f"ends in an {broken[0]}")
     if took > SECONDS:
-        fail(text, f"takes {took * 1000:.0f} ms ({len(guesses)} guesses)")
+        fail(text, f"takes {took * 1000:.0f} ms")
     if analysis.verdict is CommandVerdict.READ_ONLY:
         waiting.append((text, analysis))
     if len(waiting) >= BATCH:

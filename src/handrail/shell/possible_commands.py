@@ -9,6 +9,7 @@ stood inside them is cut again; every word that could name a program begins a po
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 from handrail.lazy import lazy_pattern
 from handrail.shell import tables
@@ -49,6 +50,7 @@ QUOTED_TEXT = lazy_pattern(r"[\s;&|]")  # in a word only if quoted
 MAY_BE_TEXT = lazy_pattern(r"[\s;&|`$(]")
 
 
+@lru_cache(maxsize=64)  # all commands of a line may be given the same text
 def possible_commands(text: str) -> tuple[Words, ...]:
     """Words of every command the text might run, the name without its folder first."""
     if len(text) > MAX_BYTES:
