@@ -4,6 +4,8 @@ Decides by name alone which paths hold secrets, and which are not ordinary files
 A list of names can only be a help: a secret in a file of another name is not seen.
 """
 
+from functools import lru_cache
+
 from handrail.lazy import lazy_pattern
 from handrail.shell.patterns import NamePattern
 
@@ -79,7 +81,7 @@ def secret(path: str) -> bool:
     """True for an absolute path, or pattern of paths, that names a secret or no ordinary file."""
     if no_file(path):
         return True
-    return any(part in f"{path}/" for part in BELOW) or any(map(secret_name, path.split("/")))
+    return any(map(f"{path}/".__contains__, BELOW)) or any(map(secret_name, path.split("/")))
 
 
 def no_file(path: str) -> bool:
@@ -92,7 +94,9 @@ def may_be_listed(path: str) -> bool:
     return f"{path}/".startswith(SYSTEM_FOLDERS) and not secret(path)
 
 
+@lru_cache(4096)
 def secret_name(name: str) -> bool:
+    """True for a name, or pattern of names, of files that hold secrets; folders of one tree repeat the same names."""
     plain = name.lower()
     if plain in NAMES or plain.endswith(ENDINGS) or DOT_ENV.match(plain):
         return True
