@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from select import select
 from typing import Any
 
 import anyio
@@ -16,7 +17,10 @@ from handrail.loop.prompt import GitFacts, facts_text
 from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.providers.choose import ModelOptions
 from handrail.session.context.environment import (
+    LARGE_INDEX,
+    LOWER_PRIORITY,
     MAX_SMALL_FILE,
+    STILL_RUNS,
     GitProbe,
     branch_of,
     gather,
@@ -293,6 +297,25 @@ def other_git(tmp_path: Path, script: str) -> dict[str, str]:
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     return {"PATH": f"{program.parent}:{ENV['PATH']}", "HOME": "/nonexistent"}
+
+
+def test_git_is_not_waited_for_in_a_large_repository_and_yields_to_the_session(
+    repository: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "asked")
+    env = other_git(tmp_path, f"read word < {tmp_path}/asked; printf '## main\\0?? %s\\0' $(nice)")
+    os.truncate(repository / ".git/index", LARGE_INDEX + 1)
+    started = GitProbe(repository, env, LONG)
+
+    assert started.facts() == GitFacts("main", note=STILL_RUNS)
+
+    (tmp_path / "asked").write_text("go\n")
+    assert started._process is not None
+    output = started._process.stdout
+    assert output is not None
+    while (late := started.late_facts()) is None:
+        select([output], [], [], LONG)
+    assert late == GitFacts("main", changes=(f"?? {min(os.nice(0) + LOWER_PRIORITY, 19)}",))
 
 
 @pytest.mark.proves("R5")

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from handrail.loop.prompt import EnvironmentFacts, GitFacts
 
 PATIENCE = 0.03
 """How many seconds a first request waits for git."""
+LARGE_INDEX = 2_000_000
+"""Bytes of the index of about 20,000 files: git is not waited for, since it takes longer, and yields to the start."""
+LOWER_PRIORITY = 10
 MAX_SECONDS = 30.0
 STILL_RUNS = "git status still runs, its answer follows"
 MAX_OUTPUT = 64 * 1024
@@ -70,6 +74,11 @@ class GitProbe:
             self._end_with("the repository may define filters or includes, which git status could run")
         else:
             self._process = _start(program, folder, self._root, env)
+            if _size(folder / "index") > LARGE_INDEX:
+                self._patience = 0.0
+                with suppress(OSError):
+                    own = os.getpriority(os.PRIO_PROCESS, 0)
+                    os.setpriority(os.PRIO_PROCESS, self._process.pid, own + LOWER_PRIORITY)
 
     def facts(self) -> GitFacts | None:
         """What is known by now; waits for git no longer than its patience. None outside a repository."""
@@ -203,6 +212,13 @@ def _start(program: str, folder: Path, root: Path, env: Mapping[str, str]) -> su
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _small(path: Path) -> bytes | None:
