@@ -9,6 +9,7 @@ import pytest
 from handrail.builtin.services import ToolServices
 from handrail.session.services import default_services
 from handrail.tools.context import ToolContext
+from handrail.tools.hidden_files import HiddenFiles
 
 
 @pytest.fixture
@@ -37,9 +38,10 @@ def made(cwd: Path, **env: str) -> ToolServices:
     )
 
 
-def hiding(is_hidden: Callable[[str], bool]) -> Callable[[str], Callable[[str], bool]]:
+def hiding(is_hidden: Callable[[str], bool]) -> Callable[[], HiddenFiles]:
     """What services hide, told by the whole path."""
-    return lambda folder: lambda name: is_hidden(f"{folder}/{name}")
+    hidden = HiddenFiles(lambda folder, name: is_hidden(f"{folder}/{name}"), lambda _: True, lambda _: True)
+    return lambda: hidden
 
 
 @pytest.fixture

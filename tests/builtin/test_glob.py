@@ -2,23 +2,32 @@
 
 import os
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from handrail.builtin.glob import MAX_FILES, Glob
 from handrail.builtin.services import ToolServices
-from handrail.builtin.support.ripgrep import packaged_rg
+from handrail.builtin.support.name_patterns import matcher
+from handrail.builtin.support.ripgrep import one_line, packaged_rg
+from handrail.conversation.blocks import ToolUse
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
+from handrail.permissions.hidden_files import files_hidden_by, hidden_file_check
+from handrail.permissions.policy import Policy
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.processes.sandbox.placeholders import Placeholders
-from handrail.tools.abort import AbortReason
+from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
-from tests.builtin.conftest import hiding
+from tests.builtin.conftest import hiding, made
 
 
 def search(ctx: ToolContext, services: ToolServices, pattern: str, **rest: Any) -> list[str]:
@@ -217,12 +226,74 @@ def test_what_a_rule_hides_is_not_found(ctx: ToolContext, services: ToolServices
         asked.append(path)
         return "secret" in path
 
-    careful = replace(services, hidden_in=hiding(hidden))
+    careful = replace(services, hidden_files=hiding(hidden))
 
     assert search(ctx, careful, "**/*.txt") == ["open.txt", "sub/open.txt"]
     assert search(ctx, careful, "sub/*.txt") == ["sub/open.txt"]
     assert search(ctx, careful, "", path="sub") == ["sub/open.txt"]
     assert set(asked) == {f"{real}/{name}" for name in ("open.txt", "sub/secret.txt", "sub/open.txt")}
+
+
+def context(root: Path) -> ToolContext:
+    async def refuse(_use: ToolUse, _run: RunContext) -> Decision:
+        return Decision(Verdict.DENY, "")
+
+    return ToolContext(RunContext(root), ToolUse("1", "Glob", {}), AbortSignal(), lambda _: None, refuse)
+
+
+PARTS = ("a", "b.py", "c.PY", ".env", "x.key", "secrets", ".ssh", "d e", "\udcff", "é", "deep")
+
+
+@given(
+    paths=st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=4).map("/".join), max_size=25),
+    times=st.lists(st.integers(1, 3), min_size=25, max_size=25),
+    rules=st.dictionaries(
+        st.sampled_from(["deny", "ask", "allow"]),
+        st.lists(st.sampled_from(["Read(b.py)", "Read(deep/)", "Read(a/**)", "Read(*.key)"]), max_size=2),
+    ),
+    pattern=st.sampled_from(["**/*", "**/*.py", "a/**", "**/deep/*", "*"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_it_lists_what_a_look_at_every_file_by_itself_finds(
+    paths: list[str], times: list[int], rules: dict[str, list[str]], pattern: str
+) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(os.path.realpath(folder))
+        for path, seconds in zip(paths, times, strict=False):
+            with suppress(OSError):  # a file and a folder of one name
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text("")
+                os.utime(root / path, (seconds, seconds))
+        policy = Policy.empty(str(root), "/nonexistent")
+        for kind, texts in rules.items():
+            policy = policy.adding(Behaviour(kind), texts, RuleSource("project", folder=str(root)))
+        hidden = files_hidden_by(policy)
+        careful = replace(made(root), hidden_files=lambda: hidden)
+
+        fits, is_hidden = matcher(pattern), hidden_file_check(policy)
+        files = [path for path in root.rglob("*") if path.is_file() and not is_hidden(str(path))]
+        names = [str(path.relative_to(root)) for path in files]
+        found = [name for name in names if fits(tuple(name.split("/")))]
+        found.sort(key=lambda name: (-(root / name).stat().st_mtime_ns, os.fsencode(name)))
+
+        assert search(context(root), careful, pattern) == ([*map(one_line, found)] or ["No file matches."])
+
+
+def test_a_file_that_is_gone_before_its_time_is_read_is_neither_listed_nor_counted(
+    ctx: ToolContext, services: ToolServices
+) -> None:
+    grow(ctx.cwd, "a", "b", "sub/c")
+
+    def remove(path: str) -> bool:
+        """What is asked for each listed file, before its time is read."""
+        if path.endswith("/b"):
+            (ctx.cwd / "b").unlink()
+        return False
+
+    tool = Glob(replace(services, hidden_files=hiding(remove)))
+    data = tool.call_blocking(tool.parse({"pattern": "**/*"}), ctx).data
+
+    assert (data["filenames"], data["totalMatches"]) == (["a", "sub/c"], 2)
 
 
 def test_a_closed_folder_is_counted_below_and_told_as_the_root(

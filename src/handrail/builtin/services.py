@@ -10,6 +10,7 @@ from handrail.records import record
 from handrail.tools.code_questions import LanguageServers
 from handrail.tools.context import RunContext
 from handrail.tools.delegation import Delegate
+from handrail.tools.hidden_files import HiddenFiles
 from handrail.tools.remote import RemoteServer
 from handrail.tools.schedules import Schedules
 from handrail.tools.skills import Skills
@@ -23,13 +24,9 @@ ObjectToTask: TypeAlias = Callable[[str, Mapping[str, Any], RunContext], Awaitab
 """Called with TaskCreated or TaskCompleted and the task's fields; returns why not, or an empty text."""
 
 
-def shows_name(_name: str) -> bool:
-    return False
-
-
-def nothing_hidden(_folder: str) -> Callable[[str], bool]:
+def nothing_hidden() -> HiddenFiles:
     """For programs without rules."""
-    return shows_name
+    return HiddenFiles(lambda _folder, _name: False, lambda _folder: False, lambda _name: False)
 
 
 def usual_quota() -> int:
@@ -49,8 +46,8 @@ class ToolServices:
     """A private folder of this session. The first tool that writes there creates it."""
     plan: Path | None = None
     """The plan file; None = `plan.md` in that folder."""
-    hidden_in: Callable[[str], Callable[[str], bool]] = nothing_hidden
-    """For the real path of a folder: whether a rule forbids reading the file of a name, so searches leave it out."""
+    hidden_files: Callable[[], HiddenFiles] = nothing_hidden
+    """The files that a rule forbids reading now, so searches leave them out."""
     delegate: Delegate | None = None
     """Runs sub-agents; None = there are none."""
     worktrees: Callable[[], Worktrees] | None = None
@@ -89,7 +86,7 @@ class ToolServices:
     def is_hidden(self, path: str) -> bool:
         """Whether a rule forbids reading this real path."""
         folder, _, name = path.rpartition("/")
-        return self.hidden_in(folder)(name)
+        return self.hidden_files().is_hidden(folder, name)
 
     @property
     def plan_file(self) -> Path:

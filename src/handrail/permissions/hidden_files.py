@@ -2,26 +2,19 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeAlias
 
 from handrail.files.credentials import holds_credentials, is_name_of_settings
 from handrail.permissions.paths import secret
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
 from handrail.shell.secrets import secret_name
+from handrail.tools.hidden_files import HiddenFiles
 
 MAX_FOLDERS, MAX_NAMES = 4_096, 32_768
 
-HiddenNames: TypeAlias = Callable[[str], bool]
-"""Whether searches leave out the file of a name in one folder."""
 
-
-def hidden_name_checks(policy: Policy) -> Callable[[str], HiddenNames]:
-    """
-    Build a function that gives, for a folder by its real path, the check of the names in it.
-
-    A search asks for every file, so what holds for a folder or for a name is found out once.
-    """
+def files_hidden_by(policy: Policy) -> HiddenFiles:
+    """What searches leave out by this policy. What holds for a folder or for a name is found out once."""
     deny, ask, allow = (policy.index[kind].read for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW))
     shows_secrets = policy.mode == "bypassPermissions"
 
@@ -34,25 +27,26 @@ def hidden_name_checks(policy: Policy) -> Callable[[str], HiddenNames]:
         return secret_name(name) or secret(folder) or holds_credentials(path)
 
     @lru_cache(MAX_NAMES)
-    def is_suspect(name: str) -> bool:
+    def is_suspect_name(name: str) -> bool:
         kept_back = secret_name(name) or is_name_of_settings(name)
         return kept_back or deny.may_match_name(name) or ask.may_match_name(name)
 
     @lru_cache(MAX_FOLDERS)
-    def check_in(folder: str) -> HiddenNames:
-        if secret(folder) or deny.covers(folder) or ask.covers(folder):
-            return lambda name: needs_question(folder, name)
-        return lambda name: is_suspect(name) and needs_question(folder, name)
+    def is_suspect_folder(folder: str) -> bool:
+        return secret(folder) or deny.covers(folder) or ask.covers(folder)
 
-    return check_in
+    def is_hidden(folder: str, name: str) -> bool:
+        return (is_suspect_folder(folder) or is_suspect_name(name)) and needs_question(folder, name)
+
+    return HiddenFiles(is_hidden, is_suspect_folder, is_suspect_name)
 
 
 def hidden_file_check(policy: Policy) -> Callable[[str], bool]:
     """Build a check whether searches leave out the file at a real path."""
-    check_in = hidden_name_checks(policy)
+    hidden = files_hidden_by(policy)
 
     def is_hidden(path: str) -> bool:
         folder, _, name = path.rpartition("/")
-        return check_in(folder)(name)
+        return hidden.is_hidden(folder, name)
 
     return is_hidden

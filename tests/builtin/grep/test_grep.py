@@ -228,7 +228,7 @@ def test_an_ignore_file_outside_of_a_repository_has_no_effect(ctx: ToolContext, 
 def test_what_a_rule_hides_never_appears(ctx: ToolContext, services: ToolServices, mode: str) -> None:
     write(ctx.cwd, open="hit\n", secret="hit hunter2\n", sub__secret="hit hunter2\n")
     real = os.path.realpath(ctx.cwd)
-    careful = replace(services, hidden_in=hiding(lambda path: path in {f"{real}/secret", f"{real}/sub/secret"}))
+    careful = replace(services, hidden_files=hiding(lambda path: path in {f"{real}/secret", f"{real}/sub/secret"}))
 
     text = "\n".join(grep(ctx, careful, "hit", output_mode=mode))
 
@@ -400,7 +400,7 @@ def test_a_file_that_became_a_link_while_it_was_searched_is_not_looked_into(
             place.symlink_to(tmp_path / "elsewhere" / ("a" if swapped == "sub/a" else ""))
         return False
 
-    assert lines(ctx, replace(services, hidden_in=hiding(swap)), "hit") == ["b:1:hit"]
+    assert lines(ctx, replace(services, hidden_files=hiding(swap)), "hit") == ["b:1:hit"]
 
 
 @pytest.mark.parametrize("where", ["project", "elsewhere"])

@@ -166,7 +166,7 @@ def test_names_that_a_rule_hides_or_that_lie_elsewhere_are_not_suggested(
 ) -> None:
     (ctx.cwd / "secret.env").write_text("")
     (tmp_path / "other.txt").write_text("")
-    careful = replace(services, hidden_in=hiding(lambda path: "secret" in path))
+    careful = replace(services, hidden_files=hiding(lambda path: "secret" in path))
 
     for path in ("secret.en", str(tmp_path / "other.tx")):
         with pytest.raises(ToolError, match=r"does not exist\. Use Glob"):

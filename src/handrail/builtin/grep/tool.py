@@ -66,9 +66,9 @@ class Search:
         """The path of a file on one line."""
         return one_line(self.path(name))
 
-    def visible(self, names: Iterable[bytes]) -> Iterable[bytes]:
+    def visible(self, lists: Iterable[list[bytes]]) -> Iterable[list[bytes]]:
         """The names that no rule hides."""
-        return visible_names(self.folder, names, self.services)
+        return visible_names(self.folder, lists, self.services)
 
     def program(self, how: list[str], files: OpenFiles | None = None) -> RipgrepProcess:
         """Search the whole place, or some files of it."""
@@ -127,7 +127,7 @@ def _search(args: GrepInput, folder: Folder, place: Place, services: ToolService
 def matching_files(search: Search) -> tuple[list[bytes], list[str]]:
     """The matching files, newest first, and notes about files that could not be read."""
     with search.program(["--files-with-matches", "--null"]) as program:
-        found = search.visible(chain.from_iterable(program.pieces(b"\0")))
+        found = search.visible(program.pieces(b"\0"))
         names, _ = sort_names(search.folder, found, search.services)
         return names, _check_complaints(search, program)
 
@@ -156,7 +156,7 @@ def count_lines(search: Search) -> Output:
     with search.program(["--count", "--null", "--with-filename"]) as program:
         counts = dict(parse_counts(program.pieces(b"\n")))
         notes = _check_complaints(search, program)
-    shown, _ = sort_names(search.folder, search.visible(counts), search.services)
+    shown, _ = sort_names(search.folder, search.visible([list(counts)]), search.services)
     page = take_page(search.args, (f"{search.display_name(name)}:{counts[name]}" for name in shown))
     total = sum(counts[name] for name in shown)
     summary = f"{several(total, 'matching line')} in {several(len(shown), 'file')}"

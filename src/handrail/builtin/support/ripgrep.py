@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +25,7 @@ from handrail.builtin.support.exit_notes import signal_name
 from handrail.errors import ToolError
 from handrail.files.paths import FileKind, Place, decided_folder, open_decided, open_subfolder
 from handrail.tools.abort import AbortSignal
+from handrail.tools.hidden_files import HiddenFiles
 
 CHUNK = 1 << 18
 MAX_LIST_BYTES = 64_000_000
@@ -153,46 +155,58 @@ def one_line(path: str) -> str:
     return path if path.isprintable() else repr(path)
 
 
-def visible_names(folder: Folder, names: Iterable[bytes], services: ToolServices) -> Iterable[bytes]:
+def visible_names(folder: Folder, lists: Iterable[list[bytes]], services: ToolServices) -> Iterable[list[bytes]]:
     """The names that no rule hides."""
-    hidden_in = services.hidden_in
-    return names if hidden_in is nothing_hidden else _visible(folder.real.rstrip("/"), names, hidden_in)
+    hidden_files = services.hidden_files
+    return lists if hidden_files is nothing_hidden else _visible(folder.real.rstrip("/"), lists, hidden_files())
 
 
-def _visible(top: str, names: Iterable[bytes], hidden_in: Callable[[str], Callable[[str], bool]]) -> Iterator[bytes]:
-    """Rules are looked up once for each folder."""
-    encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
-    checks: dict[bytes, Callable[[str], bool]] = {}
-    for name in names:
-        above, _, own = name.rpartition(b"/")
-        is_hidden = checks.get(above)
-        if is_hidden is None:
-            below = os.fsdecode(above.removeprefix(b"./"))
-            is_hidden = checks[above] = hidden_in(f"{top}/{below}" if above not in (b"", b".") else top)
-        if not is_hidden(own.decode(encoding, errors)):
-            yield name
+class _Suspects(dict[bytes, bool]):
+    """Whether folders or names are suspect; each is asked for once."""
+
+    def __init__(self, is_suspect: Callable[[str], bool], text: Callable[[bytes], str]) -> None:
+        self._is_suspect, self._text = is_suspect, text
+
+    def __missing__(self, name: bytes) -> bool:
+        self[name] = answer = self._is_suspect(self._text(name))
+        return answer
+
+
+def _visible(top: str, lists: Iterable[list[bytes]], hidden: HiddenFiles) -> Iterator[list[bytes]]:
+    """Two lookups tell for most of many thousand names that no rule hides them."""
+
+    def folder(above: bytes) -> str:
+        return top + os.fsdecode(above[1:])
+
+    folders, owns = _Suspects(hidden.is_suspect_folder, folder), _Suspects(hidden.is_suspect_name, os.fsdecode)
+    for names in lists:
+        split = map(bytes.rpartition, names, repeat(b"/"))
+        suspects = [(above, own) for above, _, own in split if folders[above] or owns[own]]
+        hides = {above + b"/" + own for above, own in suspects if hidden.is_hidden(folder(above), os.fsdecode(own))}
+        yield [name for name in names if name not in hides] if hides else names
 
 
 def sort_names(
-    folder: Folder, names: Iterable[bytes], services: ToolServices, count: int = sys.maxsize
+    folder: Folder, lists: Iterable[list[bytes]], services: ToolServices, count: int = sys.maxsize
 ) -> tuple[list[bytes], int]:
     """The existing names, newest first or by name, at most `count`, and how many there are in all."""
     found: list[tuple[int, bytes]] = []
     total, oldest = 0, sys.maxsize
-    look, descriptor, by_name = os.stat, folder.descriptor, services.sorts_by_name
-    for name in names:
-        try:
-            age = -look(name, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns
-        except OSError:
-            continue
-        total += 1
-        if by_name:
-            age = 0
-        if age <= oldest:
-            found.append((age, name))
-            if len(found) > SORT_EVERY * count:  # most files of a large folder are older than those
-                found = sorted(found)[:count]
-                oldest = found[-1][0]
+    look, descriptor, by_name = os.lstat, folder.descriptor, services.sorts_by_name
+    for names in lists:
+        for name in names:
+            try:
+                age = -look(name, dir_fd=descriptor).st_mtime_ns
+            except OSError:
+                continue
+            total += 1
+            if by_name:
+                age = 0
+            if age <= oldest:
+                found.append((age, name))
+                if len(found) > SORT_EVERY * count:  # most files of a large folder are older than those
+                    found = sorted(found)[:count]
+                    oldest = found[-1][0]
     return [name for _, name in sorted(found)[:count]], total
 
 

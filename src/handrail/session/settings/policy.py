@@ -7,12 +7,13 @@ from handrail.config.flags import SettingsFlags
 from handrail.config.places import SettingsPlaces
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.files.search_path import program_folders
-from handrail.permissions.hidden_files import HiddenNames, hidden_name_checks
+from handrail.permissions.hidden_files import files_hidden_by
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.session.settings.caller_names import NO_NAMES, CallerNames
 from handrail.session.settings.load import LoadedSettings
 from handrail.session.settings.rule_writer import GoverningSettings, RuleWriter
 from handrail.session.settings.rules import rules_and_problems
+from handrail.tools.hidden_files import HiddenFiles
 
 
 def live_policy(base: Callable[[], Policy], settings: GoverningSettings, *, writes: bool) -> LivePolicy:
@@ -38,18 +39,14 @@ def build_policy(
     return named.with_directories(loaded.folders).with_own(own).with_rules(rules)
 
 
-def hidden_files(in_force: Callable[[], LivePolicy]) -> Callable[[str], HiddenNames]:
-    """
-    Give the check of the names in a folder: which ones a search leaves out, by the policy that its call was judged by.
+def hidden_files(in_force: Callable[[], LivePolicy]) -> Callable[[], HiddenFiles]:
+    """What a search leaves out by the policy that judged its call: the settings files are not looked at again."""
+    known: list[tuple[Policy, HiddenFiles]] = []
 
-    A search asks for each of its folders, so this does not look at the settings files again.
-    """
-    known: list[tuple[Policy, Callable[[str], HiddenNames]]] = []
-
-    def check_in(folder: str) -> HiddenNames:
+    def hidden_now() -> HiddenFiles:
         now = in_force().last
         if not known or known[0][0] is not now:
-            known[:] = [(now, hidden_name_checks(now))]
-        return known[0][1](folder)
+            known[:] = [(now, files_hidden_by(now))]
+        return known[0][1]
 
-    return check_in
+    return hidden_now
