@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCOUTQ
@@ -15,6 +16,7 @@ import pytest
 from handrail.processes.run import Ended, run
 from handrail.processes.spawn import ProcessSpec, start
 from handrail.processes.supervisor import SUPERVISOR, Supervisor
+from handrail.processes.supervisor_main import READY_AT_FIRST
 from handrail.processes.tree import descendants
 from handrail.processes.wire import SWEEP, message
 from tests.processes.seen import alive, noted, stay, wait_for, wait_for_end
@@ -221,6 +223,15 @@ def stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
+def ask_to_sweep(supervisor: Supervisor) -> socket.socket:
+    """Hand a reaper the question after which it sweeps; it waits until that is put."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(20)
+    with theirs:
+        supervisor.submit(SWEEP, (theirs.fileno(),))
+    return ours
+
+
 def unread(sender: socket.socket) -> int:
     """How many bytes the other end has not read yet."""
     return int.from_bytes(ioctl(sender, TIOCOUTQ, bytes(4)), sys.byteorder)
@@ -235,12 +246,11 @@ async def test_the_supervisor_goes_on_when_it_sees_a_dead_reaper_and_is_asked_to
     command = await start(ProcessSpec(["sh", "-c", stay(tmp_path)], str(tmp_path), ENV, hello=0), *pipe, pipe[1])
     reaper = int(stat(command.pid)[1])
     supervisor = SUPERVISOR.pid
-    reapers = wait_for(lambda: set(descendants(supervisor)) - {command.pid, reaper}) | {reaper}
-    ours, theirs = socket.socketpair()
-    ours.settimeout(20)
-    with ours:
-        with theirs:
-            SUPERVISOR.submit(SWEEP, (theirs.fileno(),))
+    assert wait_for(lambda: len({*descendants(supervisor)} - {command.pid}) == READY_AT_FIRST)
+    reapers = {*descendants(supervisor)} - {command.pid}
+    with ExitStack() as asking:
+        asked = [asking.enter_context(ask_to_sweep(SUPERVISOR)) for _ in range(READY_AT_FIRST - 1)]  # all that are idle
+        ours = asked[-1]
         assert wait_for(lambda: set(descendants(supervisor)) - reapers - {command.pid})  # one more, for the next call
         os.kill(supervisor, signal.SIGSTOP)
         os.kill(reaper, signal.SIGKILL)
@@ -276,18 +286,16 @@ async def test_after_the_supervisor_was_killed_there_is_another(tmp_path: Path) 
 def test_a_reaper_that_waits_for_a_supervisor_does_not_outlive_it() -> None:
     supervisor = Supervisor()
     supervisor._ready()  # without a command
-    (reaper,) = wait_for(lambda: descendants(supervisor.pid))
+    assert wait_for(lambda: len(descendants(supervisor.pid)) == READY_AT_FIRST)
+    reapers = descendants(supervisor.pid)
     os.kill(supervisor.pid, signal.SIGSTOP)
-    ours, theirs = socket.socketpair()
-    with ours:
-        with theirs:
-            supervisor.submit(SWEEP, (theirs.fileno(),))
+    with ask_to_sweep(supervisor) as ours:
         ours.sendall(message(0))
         os.kill(supervisor.pid, signal.SIGKILL)
 
-        assert wait_for_end(reaper)
-        assert ours.recv(1) == b""
+        assert ours.recv(1) == b""  # the one that was asked has ended
     supervisor.close()
+    assert all(map(wait_for_end, reapers))
 
 
 async def test_a_call_goes_on_when_the_supervisor_is_killed_under_it(tmp_path: Path) -> None:
@@ -368,6 +376,17 @@ async def test_reapers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path)
     assert {where for _, where, _ in first | later} == {str(tmp_path)}
     counts = {int(count) for *_, count in first | later}
     assert max(counts) - min(counts) < 5  # it may still be closing what the command got
+
+
+async def test_commands_at_once_find_a_reaper_each_that_was_ready_before(tmp_path: Path) -> None:
+    SUPERVISOR.close()
+    SUPERVISOR.start()
+    assert wait_for(lambda: len(descendants(SUPERVISOR.pid)) == READY_AT_FIRST)
+    ready = {*descendants(SUPERVISOR.pid)}
+
+    ended = await asyncio.gather(*(sh("echo $PPID", tmp_path) for _ in range(READY_AT_FIRST)))
+
+    assert {int(each.stdout) for each in ended} <= ready
 
 
 async def test_an_idle_reaper_that_is_killed_is_replaced(tmp_path: Path) -> None:

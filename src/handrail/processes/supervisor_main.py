@@ -2,7 +2,7 @@
 The small program between handrail and the commands that it runs. It makes sure that no command outlives its call.
 
     handrail ──► supervisor ──► reaper ──► command ──► whatever that starts
-                    └──────► reaper (idle, waits for the next call)
+                    └──────► reapers (idle, wait for the next calls)
 
 A reaper is forked before it is needed and serves one call at a time. Orphans of the command become its children (it is
 a "subreaper"), so as long as anything of the call lives, the reaper has a child. It reports how the command ended only
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 LEGACY = 3
 """The same as in `supervisor`, which would take long to import."""
 TAKEN, IDLE = b"t", b"i"
+READY_AT_FIRST = 8
+"""How many reapers are forked before the first call: models ask for several commands at once, and forks take turns."""
 LONG = 10.0
 """Seconds after which a reaper is not used again: there is nothing to be gained by it."""
 PARENT_GONE = 3
@@ -45,7 +47,7 @@ NO_PID = -1
 
 
 def supervise(control: int) -> None:
-    """Have at least one idle reaper ready until the other end of the control socket is closed."""
+    """Have idle reapers ready, several at first, until the other end of the control socket is closed."""
     os.closerange(LEGACY + 1, MOST_FDS)  # whatever we were started with is not the business of commands
     shared = _shares_legacy()
     gc.disable()  # there is nothing to collect, and pages that are not written to stay shared
@@ -53,14 +55,17 @@ def supervise(control: int) -> None:
     become_subreaper()
     (inbox, outbox), (answers, answering) = os.pipe(), os.pipe()
     reapers = Reapers(inbox, answering)
+    ready = READY_AT_FIRST
     while reapers.wanted:
-        if not reapers.idle and (pid := _fork()) != NO_PID:
+        while len(reapers.idle) < ready and (pid := _fork()) != NO_PID:
             if not pid:
                 become_subreaper()
                 os.close(inbox)  # held by the supervisor alone, these two tell of its death
                 os.close(answering)
+                _close_all_above(outbox, answers)  # what tells of the death of other reapers
                 _serve(control, outbox, answers)
             reapers.add(pid)
+        ready = 1
         reapers.listen()
     reapers.drain()
     if shared and (left := os.pread(LEGACY, os.fstat(LEGACY).st_size, 0)):
@@ -210,11 +215,15 @@ def _serve(control: int, outbox: int, answers: int) -> None:
                 code = 0
                 return
             os.chdir("/")
-            os.closerange(max(outbox, answers) + 1, 2 * HIGH)  # whatever is left of the call
+            _close_all_above(outbox, answers)  # whatever is left of the call
             if not _report(outbox, IDLE, os.getpid()):
                 return
     finally:
         os._exit(code)
+
+
+def _close_all_above(*kept: int) -> None:
+    os.closerange(max(kept) + 1, 2 * HIGH)
 
 
 def _report(outbox: int, news: bytes, pid: int) -> bool:
