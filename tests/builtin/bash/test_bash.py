@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 import stat
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -125,6 +126,22 @@ async def test_a_command_that_only_looks_may_move_too(session: Session) -> None:
     answer = await session.calls(("Bash", {"command": "cd a"}), ("Bash", {"command": "pwd"}))
 
     assert answer[1].result.text == str(session.project / "a")
+
+
+async def test_a_folder_that_a_command_moves_is_kept_at_its_new_place(session: Session) -> None:
+    await session.text("mkdir before && cd before")
+    await session.text("mv ../before ../after")
+
+    assert await session.text("pwd") == str(session.project / "after")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_no_shell_waits_for_a_command_that_cannot_change_the_folder(session: Session) -> None:
+    assert session.services.sandbox is None
+    await session.text("cp /proc/self/stat seen")
+
+    process, _name, _state, _parent, _group, leader, *_ = (session.project / "seen").read_text().split()
+    assert process == leader  # the shell became the program
 
 
 async def test_outside_the_working_folders_it_is_set_back_with_a_word(session: Session) -> None:

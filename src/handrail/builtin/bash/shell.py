@@ -25,7 +25,8 @@ from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, CommandVerdict
 
 PLACES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
-MOVERS = frozenset({"cd", "pushd", "popd"})
+MOVERS = frozenset({"cd", "pushd", "popd", "mv"})
+"""The programs of the clean environment that leave the shell in another folder, or its folder in another place."""
 SECOND = 1000
 
 
@@ -166,4 +167,4 @@ def programs(analysis: Analysis) -> list[list[str]] | None:
 
 def may_change_folder(analysis: Analysis) -> bool:
     """Whether the command line may change the working folder."""
-    return not only_reads(analysis) or any(segment.name in MOVERS for segment in analysis.segments)
+    return not analysis.runs_clean or any(segment.name in MOVERS for segment in analysis.segments)
