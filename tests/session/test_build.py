@@ -210,6 +210,38 @@ def test_a_session_that_warmed_up_imports_nothing_at_the_first_call_and_never_py
     assert done.stdout.splitlines() == ["[]", "[]", "[]", "True", "True"]
 
 
+HELD = """
+import asyncio
+import sys
+import time
+from pathlib import Path
+from handrail.builtin import bash
+from handrail.conversation.request import Request
+from handrail.loop.events import RequestSent
+from handrail.loop.state import Why
+from handrail.processes.supervisor import SUPERVISOR
+from handrail.providers.choose import ModelOptions
+from handrail.session.build import open_session
+from handrail.session.spec import SessionSpec
+
+async def hold_the_loop(session):
+    session.warm_up.on_event(RequestSent(Request("m", ()), 1, Why.PROMPT))
+    until = time.monotonic() + 20
+    while not SUPERVISOR.pid and time.monotonic() < until:
+        time.sleep(0.001)  # as a call does that came at once and loads its tool
+    print(SUPERVISOR.pid > 0, "handrail.builtin.read.tool" in sys.modules)
+
+model = ModelOptions("anthropic", "m", "http://127.0.0.1:9", "k")
+asyncio.run(hold_the_loop(open_session(SessionSpec(Path.cwd(), model), {"PATH": "/nonexistent"})))
+"""
+
+
+def test_the_supervisor_starts_while_a_command_that_came_at_once_loads_the_shell(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", HELD], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "True False\n"
+
+
 FIRST_READ = """
 import sys
 from handrail.cli.main import run

@@ -3,31 +3,43 @@ Loads what the first call of a tool needs, in a thread, while the model thinks a
 
     request sent -> [a moment, in which it leaves] -> the supervisor of commands, a process that starts beside the rest
                                                    -> what every call needs -> the tools, those called first first,
-                                                      and with the shell the analysis of a few usual lines
+                                                      and with the shell the decisions on a few usual lines
 
 Each step begins when the event loop has nothing else to do, and none while calls run, so that loading does not compete
-with them. A call that comes before loading is done imports what it needs itself.
+with them. A call that comes before loading is done imports what it needs itself; if it is one of the shell, only the
+supervisor starts meanwhile.
 """
 
 import asyncio
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.builtin.services import ToolServices
+from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.session.conversation import Conversation
 from handrail.tools.events import CallQueued
 from handrail.tools.stub import fetch
+
+if TYPE_CHECKING:
+    from handrail.permissions.policy import Policy
+    from handrail.processes import supervisor
+else:
+    supervisor = lazy("handrail.processes.supervisor")  # not by `fetch`, which waits for a call that loads its tool
 
 DELAY = 0.005
 """Seconds until the request has left; a connection that takes longer hardly needs the processor."""
 FOR_EVERY_CALL = ("handrail.session.gate", "handrail.session.services")
 FIRST_CALLED = ("read.tool", "bash.tool", "grep.tool", "glob", "edit", "write")
 """Modules of the tools that models call first, in this order; the first takes a tenth of the time of the second."""
-SHELL = "handrail.builtin.bash.tool"
-ANALYSIS = "handrail.shell.analysis"
+SHELL_PACKAGE = "handrail.builtin.bash"
+SHELL = f"{SHELL_PACKAGE}.tool"
 STEPS_TO_SHELL = (
     "handrail.shell.model",
     "handrail.shell.scope",
@@ -36,22 +48,27 @@ STEPS_TO_SHELL = (
     "handrail.shell.possible_commands",
     "handrail.shell.second",
     "handrail.shell.segments",
-    ANALYSIS,
+    "handrail.shell.analysis",
     "handrail.builtin.bash.preconditions",
     "handrail.builtin.support.background_tasks",
 )
 """What the shell loads, in steps of a few milliseconds: a call that needs no shell does not wait for all of them."""
 COMMANDS = "handrail.permissions.shell_case"
 """What decisions on commands need beside what the shell itself does."""
-REHEARSED = ("cd a && ls -la", "grep -rn a b | head -n 5", "mkdir -p a; touch a", "git status --short")
-"""Command lines that are analysed ahead, because that compiles the patterns and loads the tables of the usual ones."""
+REHEARSED = (
+    "cd no/such && ls -la",
+    "grep -rn word no/such | head -n 5",
+    "mkdir -p no/such; touch no/such/file",
+    "git status --short",
+)
+"""Command lines that are decided on ahead and not run, which compiles patterns and loads the tables of usual ones."""
 
 
 class WarmUp:
     """Starts with the first request of a session, once."""
 
     def __init__(
-        self, conversation: Conversation, services: Callable[[], ToolServices], prepare_policy: Callable[[], None]
+        self, conversation: Conversation, services: Callable[[], ToolServices], prepare_policy: "Callable[[], Policy]"
     ) -> None:
         self._conversation = conversation
         self._services = services
@@ -68,20 +85,25 @@ class WarmUp:
             self._may_load.set()
             if not self._has_begun:
                 self._has_begun = True
-                loop = asyncio.get_running_loop()
-                loading = threading.Thread(target=self.load, args=(partial(_wait_until_free, loop),), daemon=True)
-                loop.call_later(DELAY, loading.start)
+                wait = partial(_wait_until_free, asyncio.get_running_loop())
+                threading.Thread(target=self._load_later, args=(wait,), daemon=True).start()
+
+    def _load_later(self, wait: Callable[[], bool]) -> None:
+        """Load when the request has left. A call that came at once may hold the event loop by then, but not this."""
+        time.sleep(DELAY)
+        if SHELL_PACKAGE in sys.modules:
+            _start_supervisor()  # it gets ready while that call loads the rest
+        if wait():
+            self.load(wait)
 
     def load(self, wait: Callable[[], bool] = lambda: True) -> None:
         """Load everything now. `wait` returns when the next step may begin; false = none may any more."""
         modules = self._tool_modules()
         if SHELL in modules:
-            with suppress(OSError):  # the first command will say it
-                fetch("handrail.processes.supervisor").SUPERVISOR.start()
+            _start_supervisor()
         for module in FOR_EVERY_CALL:
             fetch(module)
-        self._prepare_policy()
-        for step in self._steps(modules):
+        for step in self._steps(modules, self._prepare_policy()):
             self._may_load.wait()
             if not wait():
                 return
@@ -89,17 +111,29 @@ class WarmUp:
         self._services()
 
     @staticmethod
-    def _steps(modules: list[str]) -> Iterator[Callable[[], object]]:
+    def _steps(modules: list[str], policy: "Policy") -> Iterator[Callable[[], object]]:
         for tool in modules:
             for module in (*STEPS_TO_SHELL, tool, COMMANDS) if tool == SHELL else (tool,):
                 yield partial(fetch, module)
             if tool == SHELL:
-                yield from (partial(fetch(ANALYSIS).analyse, line) for line in REHEARSED)
+                yield from _rehearsal(policy)
 
     def _tool_modules(self) -> list[str]:
         """The modules of the tools, those that are called first at the beginning."""
         modules, likely = self._conversation.tools.modules(), [f"handrail.builtin.{name}" for name in FIRST_CALLED]
         return sorted(modules, key=lambda name: (*likely, name).index(name))
+
+
+def _rehearsal(policy: "Policy") -> Iterator[Callable[[], object]]:
+    shell = fetch(SHELL).Bash(ToolServices({}, policy.home, lambda: policy.working_dirs, Path()))
+    yield partial(fetch(f"{SHELL_PACKAGE}.environment").clean_environment, {"LANG": "C.UTF-8"}, ())
+    decide = fetch("handrail.permissions.decide").decide_call
+    yield from (partial(decide, policy, shell, {"command": line}) for line in REHEARSED)
+
+
+def _start_supervisor() -> None:
+    with suppress(OSError):  # the first command will say it
+        supervisor.SUPERVISOR.start()
 
 
 def _wait_until_free(loop: asyncio.AbstractEventLoop) -> bool:

@@ -9,7 +9,6 @@ import os
 import re
 from pathlib import Path
 
-COMPOSE = "compose-include"
 NAMES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 FILES = (*NAMES, *(name.replace(".y", ".override.y") for name in NAMES))
 # The two keys, and what can spell a key differently: an escape, a tag, another encoding.

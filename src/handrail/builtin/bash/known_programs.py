@@ -13,7 +13,6 @@ from pathlib import Path
 from handrail.files.search_path import find_program
 from handrail.processes.run import Ended
 
-NPM, SAFE_PYTHON = "npm-itself", "python-safe-path"
 NPM_FILE = "/npm/bin/npm-cli.js"
 FIRST_NPM = 7
 MAX_PACKAGE = 1_000_000

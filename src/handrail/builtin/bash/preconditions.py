@@ -10,10 +10,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.builtin.bash.compose_files import COMPOSE, compose_problem
 from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
-from handrail.builtin.bash.known_programs import NPM, SAFE_PYTHON, npm_problem, python_problem
-from handrail.builtin.bash.listed_names import name_problem
 from handrail.builtin.bash.python_modules import module_problem
 from handrail.builtin.bash.readable_services import (
     CHOOSING,
@@ -46,8 +43,11 @@ from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
 
 if TYPE_CHECKING:
-    from handrail.builtin.bash import git_repositories, shown_settings
+    from handrail.builtin.bash import compose_files, git_repositories, known_programs, listed_names, shown_settings
 else:
+    compose_files = lazy("handrail.builtin.bash.compose_files")  # with the next two 3 ms, and few commands need them
+    known_programs = lazy("handrail.builtin.bash.known_programs")
+    listed_names = lazy("handrail.builtin.bash.listed_names")
     git_repositories = lazy("handrail.builtin.bash.git_repositories")  # with the tables of git 4 ms
     shown_settings = lazy("handrail.builtin.bash.shown_settings")  # the same
 
@@ -61,7 +61,8 @@ BY_ENVIRONMENT = {
     "container-daemon": ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINER_CONNECTION"),
 }
 """Met by the clean environment, and by the user's own if none of these variables is set in it."""
-MODULES = "python-modules"
+MODULES, COMPOSE = "python-modules", "compose-include"
+NPM, SAFE_PYTHON = "npm-itself", "python-safe-path"
 BY_CLEAN_ENVIRONMENT = {
     "plain-pager": "the pager may start other programs",
     MODULES: "Python may load other modules",
@@ -160,7 +161,9 @@ class Preconditions:
         if any(str(word).startswith(COMPOSE_CHOICES) for word in segment.argv):
             return ["it chooses its files itself"]
         roots, places = self._services.working_dirs(), folders(segment, cwd)
-        found = [compose_problem(folder, roots) if folder else "its folder is not known" for folder in places]
+        found = [
+            compose_files.compose_problem(folder, roots) if folder else "its folder is not known" for folder in places
+        ]
         return [problem for problem in found if problem]
 
     async def _programs(
@@ -174,7 +177,10 @@ class Preconditions:
         async def run_program(words: list[str], folder: str) -> Ended:
             return await run(words, cwd=folder, env=env, timeout=CHECK_SECONDS, max_bytes=MAX_BYTES)
 
-        problem = npm_problem(env["PATH"]) if kind == NPM else await python_problem(segment.name, cwd, run_program)
+        if kind == NPM:
+            problem = known_programs.npm_problem(env["PATH"])
+        else:
+            problem = await known_programs.python_problem(segment.name, cwd, run_program)
         return [problem] if problem else []
 
     async def _listed_names(self, segment: Segment, cwd: str, given: Mapping[str, str], *, clean: bool) -> list[str]:
@@ -193,7 +199,8 @@ class Preconditions:
                 end = "\0" if word.pieces == WHOLE_NAME.pieces else "\n"
                 problem = "it is not known in which folder git lists names"
                 if folder is not None:
-                    problem = await name_problem(words, end, folder, self._services.working_dirs(), run_git)
+                    roots = self._services.working_dirs()
+                    problem = await listed_names.name_problem(words, end, folder, roots, run_git)
                 if problem:
                     return [problem]
         return []

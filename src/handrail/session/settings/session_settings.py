@@ -240,11 +240,12 @@ class SessionSettings:
             for listener in self.on_change:
                 listener(source)
 
-    def prepare_policy(self) -> None:
+    def prepare_policy(self) -> "Policy":
         """Make the policy that the first call will need, and index its rules. Meant for a thread."""
         policy = self._make_policy()
         for index in policy.index.values():
             index.prepare()
+        return policy
 
     def _make_policy(self) -> "Policy":
         """The policy of the settings as they are loaded, made once."""
