@@ -61,6 +61,7 @@ ROWS = (
     by_floor("an argument of 60 kB as first call", FIRST, "60 kB argument, at once", 120),
     by_floor("a command inside the stream starts, first call", STREAM, "changing command, first call", 10),
     by_floor("a command inside the stream starts, second call", STREAM, "changing command, second call", 5),
+    by_floor("a command at the head of an answer that comes at once", STREAM, "changing command at the head", 40),
     Row("the request after it", STREAM, "changing command, next request", "stream", "the stream", 1.004),
     Row("Glob `**/*.py`, newest first, whole turn", SEARCH, "Glob **/*.py, whole turn", "", "rg --files", 1.5),
     Row("Glob `**/*`, newest first, whole turn", SEARCH, "Glob **/*, whole turn", "", "rg --files", 3.0),
