@@ -1,5 +1,6 @@
 """Every way to answer that the terminal has, on the page too."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,35 @@ async def test_a_call_that_is_too_large_to_be_shown_is_cut_and_answered_all_the_
         out, _ = await running.communicate()
     assert out.decode().strip() == "Done."
     assert (project / "large.txt").read_text() == write["content"]
+
+
+async def test_a_socket_that_fails_does_not_keep_the_page_from_finding_the_next_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "live" / "left.sock").mkdir(parents=True)  # it refuses, as a killed session's does, and stays
+    tmp_path.chmod(0o700)
+    connect, failures = asyncio.open_unix_connection, [OSError("no room for one more watch")]
+
+    async def connect_later(*arguments: Any, **options: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return await connect(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "open_unix_connection", connect_later)
+    async with (
+        ModelServer([command(1, "touch made", "Make it"), Reply((Text("Done."),), to="Make it")]) as server,
+        live_sessions(tmp_path) as live,
+        started("-p", "Make it.", "--live", state=tmp_path, **asks(server)) as running,
+    ):
+        assert live is not None
+        version = -1
+        while not live.questions():
+            version = await live.wait_for_change(version)
+        [question] = live.questions()
+        answer = {"session": question["session"], "question": question["id"], "digest": question["digest"]}
+        assert await live.answer("Ada", {**answer, "choice": "allow"}) == ""
+        out, _ = await running.communicate()
+    assert (out.decode().strip(), (tmp_path / "made").exists(), failures) == ("Done.", True, [])
 
 
 async def test_a_question_of_a_served_run_reaches_the_page_too(tmp_path: Path) -> None:

@@ -127,13 +127,12 @@ class LiveFolder:
 
     async def _connect(self, path: Path) -> None:
         try:
-            peer = connect_socket(self._folder, path.name)
+            reader, writer = await open_stream(self._folder, path.name)
         except ConnectionRefusedError:
             remove_left(path)
             return
         except OSError:
             return
-        reader, writer = await asyncio.open_unix_connection(sock=peer, limit=MAX_LINE)
         session = self._sessions[path.name] = LiveSession(reader, writer)
         task = asyncio.create_task(self._follow(path.name, session))
         self._tasks.add(task)
@@ -157,9 +156,20 @@ class LiveFolder:
         change.set()
 
 
+async def open_stream(folder: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to a socket in a folder; OSError if there is none to be had."""
+    peer = connect_socket(folder, name)
+    try:
+        return await asyncio.open_unix_connection(sock=peer, limit=MAX_LINE)
+    except OSError:
+        peer.close()
+        raise
+
+
 def remove_left(path: Path) -> None:
-    """Remove the socket of a session that was killed."""
-    path.unlink(missing_ok=True)
+    """Remove the socket of a session that was killed; what cannot be removed stays."""
+    with suppress(OSError):
+        path.unlink()
 
 
 @asynccontextmanager
