@@ -225,6 +225,13 @@ async def test_old_sessions_go_once_a_day_after_a_run_with_all_that_belongs_to_t
     assert list(state.rglob("old")) == []
 
 
+NAMES = (
+    *("--model", "--fallback-model", "--base-url", "--agent", "--session-id", "--resume", "--resume-session-at"),
+    *("--settings", "--record", "--replay", "--system-prompt-file", "--append-system-prompt-file", "--debug-file"),
+    *("--permission-prompt-tool", "--ask-at", "--answer-at"),
+)
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
@@ -233,6 +240,7 @@ async def test_old_sessions_go_once_a_day_after_a_run_with_all_that_belongs_to_t
         (["--agents", "nope.json"], "it cannot be read: [Errno 2] No such file or directory: 'nope.json'"),
         (["--agents", '{"x": {"description": "d"}}'], "'x'"),
         (["--worktree", "my name", "the prompt"], "--worktree: 'my name' cannot be its name"),
+        *((["go", flag, value], f"{flag}: the value is empty; give one") for flag in NAMES for value in ("", "  ")),
     ],
 )
 def test_a_flag_that_names_what_is_not_there_is_an_error_before_anything_runs(

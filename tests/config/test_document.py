@@ -113,6 +113,15 @@ def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None
             id="a number for a text loses that key alone",
         ),
         pytest.param(
+            '{"model": "", "fallbackModel": [" ", "b"], "language": ""}',
+            {"fallbackModel": ["b"], "language": ""},
+            [
+                "settings.json:1: model is '' and must be a name; write one, or leave the key out.",
+                "settings.json:1: fallbackModel[0] is ' ' and must be a name; write one, or leave the key out.",
+            ],
+            id="a name without a letter",
+        ),
+        pytest.param(
             '{"permissions": {"allow": ["Read",\n7,\nnull, "Glob"]}}',
             {"permissions": {"allow": ["Read", "Glob"]}},
             [

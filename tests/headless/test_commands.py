@@ -39,7 +39,8 @@ async def test_built_in_commands_are_listed_and_answered_without_a_model(tmp_pat
         cost, usage = await p.turn("/cost"), await p.turn("/usage")
         context = await p.turn("/context")
         listed = await p.turn("/help")
-        changed = await p.turn("/model claude-other-1")
+        empty = await p.turn('/model ""')
+        changed = await p.turn("/model 'claude-other-1'")
         await p.turn("and now?")
 
         assert {*told} == {"greet", *NAMES}
@@ -55,6 +56,7 @@ async def test_built_in_commands_are_listed_and_answered_without_a_model(tmp_pat
         assert "15 of 200,000 tokens" in context[-1]["result"]
         assert "/greet: Greets" in listed[-1]["result"]
         assert "/compact [what matters in it]: " in listed[-1]["result"]
+        assert empty[-1]["result"].startswith('"" is not the name of a model.')
         assert changed[-1]["result"] == "The model is claude-other-1."
         assert [each.body["model"] for each in p.server.requests] == ["claude-sonnet-4-6", "claude-other-1"]
         assert greeted[-1]["result"] == "Hello."

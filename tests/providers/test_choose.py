@@ -192,6 +192,12 @@ def test_a_model_that_is_not_available_is_refused(options: ModelOptions, env: di
         choose(options, BOTH | env)
 
 
+@pytest.mark.parametrize("options", [ModelOptions(), ModelOptions(model=" "), ModelOptions(fallback_models=("",))])
+def test_a_name_of_blanks_is_not_sent_to_the_server(options: ModelOptions) -> None:
+    with pytest.raises(ProviderSetupError, match=r"' *' is not the name of a model\. Name one, or none at all"):
+        choose(options, BOTH | {"ANTHROPIC_MODEL": " "})
+
+
 def test_a_server_may_know_models_by_other_names() -> None:
     overrides = {CLAUDE: "prod-sonnet", "haiku": "prod-haiku"}
     options = ModelOptions(model="sonnet", fallback_models=("haiku", "opus"), overrides=overrides)

@@ -97,6 +97,12 @@ def test_a_wrong_argument_is_refused_at_once_with_what_is_expected(
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("model", ["", " "])
+def test_a_model_without_a_name_is_refused_at_once(model: str, env: dict[str, str]) -> None:
+    with pytest.raises(HandrailError, match="Name a model, or leave it out for the default"):
+        Agent(model, env=env)
+
+
 @pytest.mark.parametrize("prompt", ["", "  \n", None, 7, ["words"], {"text": "words"}])
 async def test_a_prompt_without_words_or_blocks_is_refused_before_the_model_is_asked(
     prompt: Any, env: dict[str, str]

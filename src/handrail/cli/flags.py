@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
+from handrail.cli.permission_flags import StoreValue, add_flags, rule_problems, without_effect
 from handrail.cli.sessions_arguments import whole
 from handrail.errors import FlagError
 from handrail.lazy import lazy
@@ -102,17 +102,21 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--input-format", choices=("text", "stream-json"), default="text", help="what is read")
     _add_session_flags(top)
     _add_program_flags(top)
-    top.add_argument("--model", default="", help="name of the model; each provider has a default")
-    top.add_argument("--fallback-model", type=_names, default=(), help="to try when the first is overloaded")
+    top.add_argument("--model", action=StoreValue, default="", help="name of the model; each provider has a default")
+    top.add_argument(
+        "--fallback-model", action=StoreValue, type=_names, default=(), help="to try when the first is overloaded"
+    )
     top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format; told from the model if left out")
-    top.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
+    top.add_argument(
+        "--base-url", action=StoreValue, default="", help="server to ask, for example http://127.0.0.1:8080/v1"
+    )
     top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers (2,000 unless a program drives)")
     top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
     top.add_argument("--early-start", choices=EARLY_STARTS, default="", help="which calls start as an answer arrives")
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
-    top.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")
+    top.add_argument("--system-prompt-file", action=StoreValue, metavar="FILE", help="the same, from a file")
     top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
-    top.add_argument("--append-system-prompt-file", metavar="FILE", help="the same, from a file")
+    top.add_argument("--append-system-prompt-file", action=StoreValue, metavar="FILE", help="the same, from a file")
     top.add_argument("--tools", type=_names, metavar="A,B", help='only these tools; "" = none, default = all')
     add_flags(top)
     top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
@@ -121,8 +125,10 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--max-thinking-tokens", type=number, metavar="N", help="how much it may reason; 0 = not at all")
     top.add_argument("--thinking-display", choices=("summarized", "omitted"), default="", help="how thoughts are told")
     top.add_argument("--task-budget", type=whole, metavar="N", help="tokens that the model shall make do with")
-    top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
-    top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
+    top.add_argument("--record", action=StoreValue, metavar="FILE", help="keep the model's answers in a cassette")
+    top.add_argument(
+        "--replay", action=StoreValue, metavar="FILE", help="take the answers from a cassette; no network, no key"
+    )
     top.add_argument("--replay-match", choices=MATCHES, default="conversation", help="what must be as recorded")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
@@ -132,13 +138,21 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--ask", action=argparse.BooleanOptionalAction, help="ask you about calls (default: if you are at a terminal)"
     )
-    top.add_argument("--ask-at", metavar="SOCKET", default="", help="put questions to the handrail that answers there")
-    top.add_argument("--answer-at", metavar="SOCKET", default="", help="answer questions of other handrails there")
+    top.add_argument(
+        "--ask-at",
+        action=StoreValue,
+        metavar="SOCKET",
+        default="",
+        help="put questions to the handrail that answers there",
+    )
+    top.add_argument(
+        "--answer-at", action=StoreValue, metavar="SOCKET", default="", help="answer questions of other handrails there"
+    )
     top.add_argument("--plain", action="store_true", help="converse line by line, and draw nothing twice")
     top.add_argument("--fail-on-denial", action="store_true", help="exit code 3 if a call was refused")
     top.add_argument("--live", action="store_true", help="questions can also be answered in handrail view --live")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
-    top.add_argument("--debug-file", metavar="FILE", type=_not_empty, help="the same, into a file")
+    top.add_argument("--debug-file", metavar="FILE", action=StoreValue, help="the same, into a file")
     top.formatter_class = argparse.HelpFormatter
     return top
 
@@ -153,14 +167,16 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
         metavar="ID",
         nargs="?",
         const=False,
-        type=_not_empty,
+        action=StoreValue,
         help="go on with a session: id, beginning of it, title; left out on a terminal, you choose one",
     )
     top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
-    top.add_argument("--session-id", metavar="ID", default="", help="the id of the new session")
-    top.add_argument("--resume-session-at", metavar="UUID", default="", help="go on from this message of it")
+    top.add_argument("--session-id", action=StoreValue, metavar="ID", default="", help="the id of the new session")
+    top.add_argument(
+        "--resume-session-at", action=StoreValue, metavar="UUID", default="", help="go on from this message of it"
+    )
     top.add_argument("--resume-drops-turn", metavar="UUID", default="", help="refuse if that leaves out other prompts")
-    top.add_argument("-n", "--name", metavar="TITLE", default="", help="a title for the session")
+    top.add_argument("-n", "--name", action=StoreValue, metavar="TITLE", default="", help="a title for the session")
     top.add_argument("--no-session-persistence", action="store_true", help="keep nothing of it")
 
 
@@ -187,10 +203,14 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument(
         "--agents", type=_agents, metavar="JSON|FILE", default={}, help="sub-agents by name, as JSON or in a JSON file"
     )
-    top.add_argument("--agent", metavar="NAME", type=_not_empty, help="let this agent lead the conversation")
+    top.add_argument("--agent", metavar="NAME", action=StoreValue, help="let this agent lead the conversation")
     top.add_argument("--betas", type=_names, metavar="A,B", default=(), help="beta features of the provider")
     top.add_argument(
-        "--permission-prompt-tool", metavar="TOOL", default="", help="stdio, or an MCP tool, is asked for permission"
+        "--permission-prompt-tool",
+        action=StoreValue,
+        metavar="TOOL",
+        default="",
+        help="stdio, or an MCP tool, is asked for permission",
     )
     top.add_argument("--session-mirror", action="store_true", help="stream-json: every record of the session")
     top.add_argument("--replay-user-messages", action="store_true", help="stream-json: say prompts back")
@@ -211,12 +231,6 @@ def amount(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
     return value
-
-
-def _not_empty(text: str) -> str:
-    if not text:
-        raise argparse.ArgumentTypeError("the value is empty; give one, or leave the flag out")
-    return text
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handrail.config.flags import SettingsFlags
 from handrail.config.places import chosen_sources
@@ -19,9 +19,22 @@ else:
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "manual")
 
 
+class StoreValue(argparse.Action):
+    """Takes a value that is not blank: an empty one is mostly a variable of a script that is not set."""
+
+    def __call__(
+        self, _parser: argparse.ArgumentParser, chosen: argparse.Namespace, value: Any, _flag: str | None = None
+    ) -> None:
+        if value == () or (isinstance(value, str) and not value.strip()):
+            raise argparse.ArgumentError(self, "the value is empty; give one, or leave the flag out")
+        setattr(chosen, self.dest, value)
+
+
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the permission flags to a parser."""
-    parser.add_argument("--settings", metavar="FILE|JSON", default="", help="more settings for this run")
+    parser.add_argument(
+        "--settings", metavar="FILE|JSON", action=StoreValue, default="", help="more settings for this run"
+    )
     parser.add_argument("--setting-sources", metavar="A,B", help="of user, project, local: only these")
     modes = f"what runs without a question: {', '.join(MODES)}"
     parser.add_argument("--permission-mode", choices=MODES, metavar="MODE", default="", help=modes)

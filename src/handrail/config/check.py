@@ -90,6 +90,9 @@ def _fit(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem
     if "minimum" in schema and value < schema["minimum"]:
         problems.append(_mismatch(path, value, f"at least {schema['minimum']}"))
         raise _OmitError
+    if "pattern" in schema and not value.strip():
+        problems.append(_mismatch(path, value, "a name; write one, or leave the key out"))
+        raise _OmitError
     if isinstance(value, str) and (problem := text_problem(value)):
         problems.append(ValueProblem(path, f"{problem}.", _forbids(path)))
         raise _OmitError

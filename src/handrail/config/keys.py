@@ -2,7 +2,7 @@
 The table of known settings, from which checking, merging, trust, the published JSON Schema and the docs are derived.
 
 The type of a key is a fragment of JSON Schema. Checking understands type, enum, minimum, items, properties,
-additionalProperties, required and oneOf (of required).
+additionalProperties, required, oneOf (of required) and the one pattern of NAME.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,8 @@ from handrail.records import record
 Schema: TypeAlias = Mapping[str, Any]
 
 TEXT: Schema = {"type": "string"}
+NAME: Schema = {"type": "string", "pattern": "\\S"}
+NAMES: Schema = {"type": "array", "items": NAME}
 FLAG: Schema = {"type": "boolean"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 TEXT_MAP: Schema = {"type": "object", "additionalProperties": TEXT}
@@ -158,9 +160,9 @@ KEYS = (
     Key("strictHooks", FLAG, "Whether exit code 1 of a PreToolUse hook asks (default: yes, for `.handrail` files)."),
     Key("allowedHttpHookUrls", TEXTS, "URL patterns that HTTP hooks may use."),
     Key("httpHookAllowedEnvVars", TEXTS, "Variables that headers of HTTP hooks may use."),
-    Key("model", TEXT, "Name of the model."),
-    Key("fallbackModel", TEXTS, "Models to try when the first is overloaded, in this order.", whole=True),
-    Key("availableModels", TEXTS, "The only models that may be used; the first is the default.", whole=True),
+    Key("model", NAME, "Name of the model."),
+    Key("fallbackModel", NAMES, "Models to try when the first is overloaded, in this order.", whole=True),
+    Key("availableModels", NAMES, "The only models that may be used; the first is the default.", whole=True),
     Key("modelOverrides", TEXT_MAP, "Names under which a server knows models, by their usual names."),
     Key("models", MODEL_FACTS, "Windows and prices (dollars per million tokens), by the beginning of models' names."),
     Key("provider", PROVIDERS, "Wire format of the server."),
@@ -190,7 +192,7 @@ KEYS = (
     Key("sandbox.filesystem.denyWrite", TEXTS, "Paths that sandboxed commands may not write.", ALWAYS),
     Key("sandbox.filesystem.allowRead", TEXTS, "Paths that sandboxed commands may read."),
     Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
-    Key("agent", TEXT, "The agent that leads the session, as with --agent."),
+    Key("agent", NAME, "The agent that leads the session, as with --agent."),
     Key(
         "outputStyle",
         TEXT,

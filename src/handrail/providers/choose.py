@@ -205,6 +205,8 @@ def _by_model(model: str) -> ProviderName | None:
 
 def _resolve_model(model: str, options: ModelOptions) -> str:
     """The name that goes to the server."""
+    if not model.strip():
+        raise ProviderSetupError(f"{model!r} is not the name of a model. Name one, or none at all for the default.")
     if options.available and _full_name(model) not in map(_full_name, options.available):
         raise ProviderSetupError(
             f"The model {model!r} may not be used: "

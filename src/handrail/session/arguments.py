@@ -52,8 +52,10 @@ def split_model(model: str | Streaming | ModelOptions | None) -> tuple[ModelOpti
     match model:
         case None:
             return ModelOptions(), None
-        case str():
+        case str() if model.strip():
             return ModelOptions(model=model), None
+        case str():
+            raise HandrailError(f"model is {model!r}. Name a model, or leave it out for the default.")
         case ModelOptions():
             return model, None
         case _:

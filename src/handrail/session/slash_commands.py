@@ -244,7 +244,10 @@ async def _cost(session: CommandSession, _words: str, _listed: Listed) -> str:
 
 async def _model(session: CommandSession, words: str, _listed: Listed) -> str:
     if words:
-        await session.set_model("" if words == "default" else words)
+        name = words.strip("\"' ")
+        if not name:
+            return f"{words} is not the name of a model. /model default goes back to the first one."
+        await session.set_model("" if name == "default" else name)
     return f"The model is {session.conversation.config.model_name}."
 
 
