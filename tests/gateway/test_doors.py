@@ -80,13 +80,17 @@ async def test_only_requests_with_our_host_no_foreign_origin_and_a_token_are_ans
             "from our own page": ({"origin": f"http://localhost:{port}"}, 200),
             "with everything right": ({}, 200),
         }
-        found = {
-            name: (await http.post(url, content=json.dumps(CALL), headers=good | change)).status_code
+        answers = {
+            name: await http.post(url, content=json.dumps(CALL), headers=good | change)
             for name, (change, _) in cases.items()
         }
+        found = {name: answer.status_code for name, answer in answers.items()}
+        refusals = [answer.json() for answer in answers.values() if answer.status_code != 200]
         elsewhere = (await http.post(url.replace("/mcp", "/other"), json=CALL, headers=good)).status_code
     assert found == {name: status for name, (_, status) in cases.items()}
     assert elsewhere == 404
+    assert [{*each} for each in refusals] == [{"jsonrpc", "id", "error"}] * len(refusals)
+    assert all(each["error"]["message"] for each in refusals)
     assert RAN == ["x", "x"]
 
 

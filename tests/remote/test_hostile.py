@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from handrail.conversation.blocks import Text, ToolUse
@@ -73,6 +74,12 @@ PLACES = [
 ]
 
 
+def error(answer: httpx2.Response) -> str:
+    """The one text of every refusal."""
+    value = answer.json()
+    return str(value["error"]) if [*value] == ["error"] else ""
+
+
 async def test_strangers_and_senseless_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     shop = tmp_path / "shop"
@@ -83,7 +90,7 @@ async def test_strangers_and_senseless_requests_are_refused_and_the_server_goes_
     (shop / "own").symlink_to(shop / ".handrail")
     (shop / "in").symlink_to(shop / "src")
     (shop / "file").touch()
-    wrong: dict[str, tuple[int, str]] = {}
+    wrong: dict[str, tuple[Any, ...]] = {}
     async with (
         asyncio.timeout(90),
         ModelServer([Reply((Text("Fine."),)), Reply((Text("Fine too."),))]) as model,
@@ -92,9 +99,11 @@ async def test_strangers_and_senseless_requests_are_refused_and_the_server_goes_
         server.client("eve") as eve,
     ):
 
-        def check(name: str, status: int, text: str, expected: int) -> None:
-            if status != expected or not text.strip():
-                wrong[name] = (status, text)
+        def check(name: str, answer: httpx2.Response, expected: int) -> None:
+            form, demand = (answer.headers.get(key) for key in ("content-type", "www-authenticate"))
+            shape = (answer.status_code, form, demand)
+            if shape != (expected, "application/json", "Bearer" if expected == 401 else None) or not error(answer):
+                wrong[name] = (*shape, answer.text)
 
         for name, headers, expected in STRANGERS:
             request = ann.build_request("POST", "/v1/runs", json=RUN)
@@ -102,23 +111,24 @@ async def test_strangers_and_senseless_requests_are_refused_and_the_server_goes_
                 request.headers.pop(header, None)
             request.headers.update(headers)
             answer = await ann.send(request)
-            check(name, answer.status_code, answer.text, expected)
+            check(name, answer, expected)
         for name, body, expected in BODIES:
             answer = await ann.post("/v1/runs", json=body)
-            check(name, answer.status_code, answer.text, expected)
+            check(name, answer, expected)
         for name, data, headers, expected in RAW:
             answer = await ann.post("/v1/runs", content=data, headers=headers)
-            check(name, answer.status_code, answer.text, expected)
+            check(name, answer, expected)
         for method, path, expected in PLACES:
             answer = await ann.request(method, path)
-            check(f"{method} {path}", answer.status_code, answer.text, expected)
+            check(f"{method} {path}", answer, expected)
+        assert (await ann.put("/v1/runs")).headers["allow"] == "GET, HEAD, POST"
         assert (await ann.get("/v1/runs")).json()["runs"] == []
 
         made = await start(ann, "A link inside is as good as its folder.", path="in")
         assert (await all_lines(ann, made["id"]))[-1]["result"] == "Fine."
         for method, place in (("GET", ""), ("GET", "/events"), ("POST", "/stop"), ("POST", "/resume")):
             answer = await eve.request(method, f"/v1/runs/{made['id']}{place}")
-            check(f"{method} {place} of others", answer.status_code, answer.text, 404)
+            check(f"{method} {place} of others", answer, 404)
         assert (await eve.get("/v1/runs")).json()["runs"] == []
         bad = await ann.get(f"/v1/runs/{made['id']}/events", params={"after": "-1"})
         far = await ann.get(f"/v1/runs/{made['id']}/events", params={"after": "9" * 30})

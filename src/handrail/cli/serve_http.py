@@ -11,7 +11,7 @@ from typing import cast
 from handrail.cli.run import plain_log
 from handrail.cli.signals import on_signals
 from handrail.conversation.plain import plain, plain_json
-from handrail.remote.app import make_app
+from handrail.remote.app import error_json, make_app
 from handrail.remote.config import ServeConfig
 from handrail.remote.service import open_service
 from handrail.serve.guard import App, Door
@@ -56,7 +56,7 @@ async def serve_runs(
     _raise_file_limit()
     address = address_of(endpoint, listener)
     named = with_names(address, config.listen.names)
-    door = Door(named.hosts, named.origins, config.tokens)
+    door = Door(named.hosts, named.origins, config.tokens, error=error_json)
     stop = asyncio.Event()
     on_signals(stop.set)
     async with (

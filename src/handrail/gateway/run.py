@@ -5,10 +5,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from handrail.errors import JsonRpcError
 from handrail.gateway.http import McpEndpoint
 from handrail.gateway.offering import McpServer
+from handrail.gateway.protocol import INVALID_REQUEST, refusal
 from handrail.gateway.service import McpService
 from handrail.lazy import lazy
+from handrail.mcp.messages import Message
 from handrail.serve.guard import Door
 from handrail.serve.listen import Address, BindAddress, address_of, bind, check_endpoint, check_installed, with_names
 
@@ -40,10 +43,15 @@ async def serve_http(
     service = McpService(server)
     app = McpEndpoint(service)
     try:
-        async with http_server.serve(app, Door(address.hosts, address.origins, tokens), endpoint, listener):
+        door = Door(address.hosts, address.origins, tokens, error=_error_json)
+        async with http_server.serve(app, door, endpoint, listener):
             try:
                 yield address
             finally:
                 await app.aclose()
     finally:
         await asyncio.shield(service.aclose())
+
+
+def _error_json(message: str) -> Message:
+    return refusal(None, JsonRpcError(message, INVALID_REQUEST))

@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from handrail import __version__
 from handrail.conversation.json_bytes import json_bytes
@@ -65,18 +65,27 @@ def make_app(service: RunService) -> Starlette:
     )
 
 
-def _reply(value: Any, status: int = 200) -> Response:
-    return Response(json_bytes(value), status, HEADERS, "application/json")
+def _reply(value: Any, status: int = 200, headers: Mapping[str, str] = HEADERS) -> Response:
+    return Response(json_bytes(value), status, headers, "application/json")
+
+
+def error_json(message: str) -> dict[str, Any]:
+    """What a client gets for an error of any kind."""
+    return {"error": message}
 
 
 async def _problem(_request: Request, error: Exception) -> Response:
     status = error.status if isinstance(error, HttpRefusalError) else 400 if isinstance(error, ScheduleError) else 409
-    return _reply({"error": str(error)}, status)
+    return _reply(error_json(str(error)), status)
 
 
-async def _http_problem(_request: Request, error: Exception) -> Response:
+async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _reply({"error": f"{error.detail}. docs/serve.md lists the requests."}, error.status_code)
+    headers = HEADERS
+    if error.status_code == 405:  # the error itself knows only the first route of the path
+        routes = [each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE]
+        headers = HEADERS | {"allow": ", ".join(sorted({method for each in routes for method in each.methods}))}
+    return _reply(error_json(f"{error.detail}. docs/serve.md lists the requests."), error.status_code, headers)
 
 
 def _client(request: Request) -> str:

@@ -8,6 +8,7 @@ comes from must be us, and the token comes on top of that.
 
 import hashlib
 import ipaddress
+import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -51,7 +52,8 @@ class Door:
     """Who may come in: the names this server has, the origins that belong to it, and the tokens by digest.
 
     Without `tokens` every program on this machine may; `public` are the paths that need no token (a page's own files).
-    `cookie` is the cookie that may carry the token instead of the header.
+    `cookie` is the cookie that may carry the token instead of the header. `error` makes of a refusal what the clients
+    of this server get as JSON for any error; without it they get plain text.
     """
 
     hosts: frozenset[str]
@@ -59,6 +61,7 @@ class Door:
     tokens: Mapping[str, str] | None
     public: frozenset[str] = frozenset()
     cookie: str = ""
+    error: Callable[[str], Mapping[str, Any]] | None = None
 
 
 def own_names(host: str, port: int, *, tls: bool) -> tuple[frozenset[str], frozenset[str]]:
@@ -152,7 +155,7 @@ class Guard:
             headers[key] = (*headers.get(key, ()), value.decode("latin-1"))
         answer = judge(self._door_at(scope.get("server")), scope.get("method", "GET"), scope["path"], headers)
         if isinstance(answer, Refusal):
-            await _refuse(answer, scope["type"], send)
+            await self._refuse(answer, scope["type"], send)
             return
         await self.app(scope | {IDENTITY: answer}, receive, send)
 
@@ -162,13 +165,15 @@ class Guard:
         hosts, origins = self._names_at(plain_address(server[0]), server[1])
         return replace(self.door, hosts=self.door.hosts | hosts, origins=self.door.origins | origins)
 
-
-async def _refuse(refusal: Refusal, kind: str, send: Send) -> None:
-    if kind == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": refusal.message[:120]})
-        return
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
-    if refusal.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{refusal.message}\n".encode()})
+    async def _refuse(self, refusal: Refusal, kind: str, send: Send) -> None:
+        if kind == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": refusal.message[:120]})
+            return
+        form, body = "text/plain; charset=utf-8", f"{refusal.message}\n"
+        if self.door.error is not None:
+            form, body = "application/json", json.dumps(self.door.error(refusal.message))
+        headers = [(b"content-type", form.encode()), (b"x-content-type-options", b"nosniff")]
+        if refusal.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body.encode()})
