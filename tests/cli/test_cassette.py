@@ -1,5 +1,6 @@
-"""`handrail cassette check`: what is wrong with a tape is named, with its recording, and nothing else is."""
+"""`handrail cassette`: what is wrong with a tape is named, with its recording, and nothing else is."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,3 +75,33 @@ def test_a_cut_file_and_one_that_is_none_are_told_apart_from_a_good_one(
     assert "notes.jsonl is not a cassette" in errors
     assert run(["cassette", "show", str(good), "7"]) == 2
     assert "has no recording 7" in capsys.readouterr().err
+
+
+def test_show_shows_what_is_whole_wherever_a_file_is_cut_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    greetings = ["Hello.", "Good day.", "\u4f60\u597d"]
+    recordings = (recording(n, Text(text), prompt=text) for n, text in enumerate(greetings, 1))
+    whole = write(tmp_path / "run.jsonl", *recordings)
+    data, first = whole.read_bytes(), whole.read_bytes().index(b"\n")
+    starts = [data.index(b'{"request": %d' % number) for number in (1, 2, 3)]
+    ends = [data.index(b'{"end": "whole"}', start) + len(b'{"end": "whole"}') for start in starts]
+    half = data.index("\u4f60".encode()) + 1
+    edges = {at + step for at in (*starts, *ends) for step in (-1, 0, 1)} - {starts[0] - 1}
+    for size in sorted({first, half, *edges, *range(first, len(data), 307)}):
+        whole.write_bytes(data[:size])
+        assert run(["cassette", "show", str(whole), "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        said = [each["answer"][0]["text"] for each in shown["recordings"]]
+        assert said == [text for text, end in zip(greetings, ends, strict=True) if end <= size]
+        assert len(shown["missing"]) == sum(start < size < end for start, end in zip(starts, ends, strict=True))
+
+    whole.write_bytes(data[: starts[1] + 20] + b"\n" + data[starts[2] :])
+    assert run(["cassette", "show", str(whole)]) == 0
+    out, errors = capsys.readouterr()
+    assert '-> "Hello."' in out
+    assert "cannot be read" in errors
+    assert "recording 3 continues recording 2, which is missing. Record it again" in errors
+    assert run(["cassette", "show", str(whole), "3"]) == 2
+    assert "has no recording 3 (line " in capsys.readouterr().err
+    assert run(["cassette", "check", str(whole)]) == 1

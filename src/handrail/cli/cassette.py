@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
     """0 = shown, equal or good; 1 = the cassettes differ, or one has a problem."""
     match chosen.what:
         case "show":
-            return show(load(Path(chosen.file)), chosen.number, as_json=chosen.json)
+            return show(load(Path(chosen.file), salvage=True), chosen.number, as_json=chosen.json)
         case "diff":
             return diff(load(Path(chosen.first)), load(Path(chosen.second)), as_json=chosen.json)
         case _:
@@ -40,21 +40,26 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def show(cassette: Cassette, number: int | None, *, as_json: bool) -> int:
-    """All recordings in short, or one of them in full."""
+    """All recordings in short, or one of them in full; and what is missing where the file is damaged."""
     wanted = [each for each in cassette.recordings if number in (None, each.number)]
     if number is not None and not wanted:
+        lost = "".join(f" ({each})" for each in cassette.missing)
         raise CassetteError(
-            f"{cassette.path} has no recording {number}. `handrail cassette show` without a number lists all."
+            f"{cassette.path} has no recording {number}{lost}. `handrail cassette show` without a number lists all."
         )
     if as_json:
         recordings = [_recording_value(each, whole=number is not None) for each in wanted]
-        _print_json({"file": str(cassette.path), **_header(cassette), "recordings": recordings})
+        _print_json(
+            {"file": str(cassette.path), **_header(cassette), "recordings": recordings, "missing": cassette.missing}
+        )
         return 0
     header, screen = cassette.header, ReportScreen(sys.stdout)
     print(plain(f"{cassette.path}: {several(len(cassette.recordings), 'recording')} of {header.model or 'no model'}"))
     print(plain(f"provider {header.provider}, {header.base_url}{f', {header.note}' if header.note else ''}"))
     for each in wanted:
         print(plain(_whole(each)) if number is not None else "\n".join(screen.wrap(_line(each), 9)))
+    for loss in cassette.missing:
+        print(plain(f"{cassette.path}: {loss}. Record it again to have it whole."), file=sys.stderr)
     return 0
 
 

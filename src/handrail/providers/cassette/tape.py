@@ -14,6 +14,7 @@ and is ignored.
 """
 
 import base64
+import codecs
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -73,6 +74,8 @@ class Cassette:
     recordings: tuple[Recording, ...]
     requests: int = 0
     """How many requests were made; the answers of some may be missing."""
+    missing: tuple[str, ...] = ()
+    """What could not be read, with its line."""
 
 
 class TapeWriter:
@@ -117,15 +120,48 @@ class TapeWriter:
         return best, max(longest, 0)
 
 
-def load(path: Path) -> Cassette:
-    """Read a cassette. Raises CassetteError if there is no such file, or it is no cassette, or its format is newer."""
+def load(path: Path, *, salvage: bool = False) -> Cassette:
+    """
+    Read a cassette. Raises CassetteError if there is no such file, or it is no cassette, or its format is newer.
+
+    A last recording that was cut off by a crash is left out. Other damage is an error too; with `salvage` it is left
+    out and told in `missing`.
+    """
+    records = _records(path, _read_lines(path, salvage=salvage), salvage=salvage)
+    header = _header(path, next(records, (1, {}))[1])
+    recordings: dict[int, Recording] = {}
+    missing: list[str] = []
+    requests, whole = 0, True
+    for group in _groups(records):
+        number, first = group[0]
+        requests += 1
+        try:
+            recording = _recording([each for _, each in group], recordings)
+        except (KeyError, TypeError, ValueError) as error:
+            if not salvage:
+                raise CassetteError(
+                    f"{path}:{number}: the recording {first.get('request')!r} is damaged: {error!r}. Record it again."
+                ) from error
+            recording = None
+        if recording is not None:
+            recordings[recording.number] = recording
+        elif first or whole:  # else it is the rest of a recording that was named just before
+            missing.append(_loss(group, recordings))
+        whole = recording is not None
+    return Cassette(path, header, tuple(recordings[number] for number in sorted(recordings)), requests, (*missing,))
+
+
+def _read_lines(path: Path, *, salvage: bool) -> list[str]:
+    """The lines of a file; bytes of half a character at its end are left out."""
     try:
         size = path.stat().st_size
         if size > MAX_SIZE:
             raise CassetteError(
                 f"{path} is {size:,} bytes; cassettes may have up to {MAX_SIZE:,}. Record a shorter run."
             )
-        lines = path.read_text("utf-8").split("\n")
+        # a byte that is escaped makes its line one that is not JSON
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace" if salvage else "strict")
+        return decoder.decode(path.read_bytes()).replace("\r\n", "\n").split("\n")
     except OSError as error:
         raise CassetteError(
             f"The cassette {str(path)!r} cannot be read: {error.strerror}. Record it first, with --record."
@@ -134,22 +170,17 @@ def load(path: Path) -> Cassette:
         raise CassetteError(
             f"{path} is not a cassette: it is not UTF-8 text. Give a file that --record wrote."
         ) from error
-    records = _records(path, lines)
-    header = _header(path, next(records, (1, {}))[1])
-    recordings: dict[int, Recording] = {}
-    requests = 0
-    for group in _groups(records):
-        number, first = group[0]
-        requests += 1
-        try:
-            recording = _recording([each for _, each in group], recordings)
-        except (KeyError, TypeError, ValueError) as error:
-            raise CassetteError(
-                f"{path}:{number}: the recording {first.get('request')!r} is damaged: {error!r}. Record it again."
-            ) from error
-        if recording is not None:
-            recordings[recording.number] = recording
-    return Cassette(path, header, tuple(recordings[number] for number in sorted(recordings)), requests)
+
+
+def _loss(group: Sequence[tuple[int, Mapping[str, Any]]], recordings: Mapping[int, Recording]) -> str:
+    """What is missing where these lines are no recording."""
+    (start, first), (last, _) = group[0], group[-1]
+    number, like = first.get("request"), first.get("like")
+    if number is None:
+        return f"line {start} cannot be read, and what follows it up to the next recording is left out"
+    if like is not None and like not in recordings:
+        return f"line {start}: recording {number} continues recording {like}, which is missing"
+    return f"line {last}: recording {number} breaks off"
 
 
 def check_replaceable(path: Path) -> None:
@@ -167,21 +198,28 @@ def check_replaceable(path: Path) -> None:
         raise CassetteError(f"{str(path)!r} exists and is not a cassette. Record to another file.")
 
 
-def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(path: Path, lines: Sequence[str], *, salvage: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines with their numbers; with `salvage`, one that cannot be read is empty."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
         except ValueError as error:
+            if salvage:
+                yield number, {}
+                continue
             if number == len(lines):  # the last line has no end: a crash cut it off
                 return
             raise CassetteError(f"{path}:{number}: not JSON: {error}. Give a file that --record wrote.") from error
-        if not isinstance(record, dict):
+        if isinstance(record, dict):
+            yield number, record
+        elif salvage:
+            yield number, {}
+        else:
             raise CassetteError(
                 f"{path}:{number}: {line[:60]!r} is not a JSON object. Give a file that --record wrote."
             )
-        yield number, record
 
 
 def _header(path: Path, record: Mapping[str, Any]) -> Header:
@@ -200,7 +238,7 @@ def _header(path: Path, record: Mapping[str, Any]) -> Header:
 def _groups(records: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:
     group: list[tuple[int, dict[str, Any]]] = []
     for number, line in records:
-        if "request" in line and group:
+        if group and ("request" in line or not line):
             yield group
             group = []
         group.append((number, line))
