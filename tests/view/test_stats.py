@@ -46,11 +46,11 @@ def session(state: Path, cwd: str, name: str, lines: Sequence[Mapping[str, Any]]
     return path
 
 
-def decision(name: str, call: str, verdict: str, *, asked: bool) -> dict[str, Any]:
+def decision(name: str, call: str, verdict: str, *, asked: bool, by: str = "deny rule") -> dict[str, Any]:
     opinion = {"layer": "deny rule", "says": verdict, "strength": "deny", "reason": "r", "rule": DENIED}
     return {
         "v": 1, "at": 1794912337.5, "session": name, "agent": "main", "call": call, "tool": "Bash", "input": {},
-        "decision": verdict, "by": "deny rule", "reason": "r", "opinions": [opinion], "micros": [5, 2_000_000],
+        "decision": verdict, "by": by, "reason": "r", "opinions": [opinion], "micros": [5, 2_000_000],
         "asked": asked,
     }  # fmt: skip
 
@@ -86,6 +86,7 @@ def test_sums_are_those_of_the_sessions_since_a_moment(state: Path, capsys: pyte
 
     assert found["total"] == {
         "sessions": 3, "turns": 4, "calls": 4, "failed": 1, "denied": 1, "dollars": 1.0, "unpriced": 1, "asked": 1,
+        "unanswered": 0,
         "tokens": {"input": 400, "output": 40, "cache_read": 1200, "cache_write": 0}, "cache_share": 0.75,
     }  # fmt: skip
     assert found["stages"] == {
@@ -102,6 +103,22 @@ def test_sums_are_those_of_the_sessions_since_a_moment(state: Path, capsys: pyte
     }  # fmt: skip
     assert found["denials"] == [{"rule": DENIED, "count": 1, "tools": ["Bash"]}]
     assert [(row["call"], row["seconds"]) for row in found["slowest"]] == [("a", 9.0), ("c", 0.001), ("b", 0.0)]
+
+
+def test_questions_that_no_one_was_there_to_answer_are_counted_apart(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        decision("one", "a", "deny", asked=True, by="nobody"),
+        decision("one", "b", "cancelled: interrupted", asked=True, by="nobody"),
+        decision("one", "c", "deny", asked=True, by="person Ada"),
+    ]
+    log = "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in lines)
+    (state / "audit" / "20261117T110000-y.jsonl").write_text(log)
+
+    total = json.loads(printed(capsys, "--json"))["total"]
+    assert (total["asked"], total["unanswered"]) == (3, 1)
+    assert "3 questions; 1 more with no one there to answer" in printed(capsys)
 
 
 def test_a_sum_of_prices_is_written_as_people_add_it(state: Path, capsys: pytest.CaptureFixture[str]) -> None:

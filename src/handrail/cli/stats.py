@@ -160,7 +160,8 @@ def overview(total: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "tokens", f"{counts['input']} in, {counts['output']} out"
     yield "cached", f"{counts['cache_read']} read, {counts['cache_write']} written"
     yield "", "no input was counted" if share is None else f"{share:.0%} of the input came from the cache"
-    yield "asked", several(total["asked"], "question")
+    unanswered = f"; {total['unanswered']:,} more with no one there to answer" if total["unanswered"] else ""
+    yield "asked", f"{several(total['asked'], 'question')}{unanswered}"
 
 
 def section(

@@ -85,6 +85,8 @@ class SessionStats:
         self.since = since
         self.total = new_sum()
         self.asked = 0
+        self.unanswered = 0
+        """Questions that no one was there to answer, so that the call was denied."""
         self.stages = dict.fromkeys(STAGES, 0.0)
         self.groups: dict[str, dict[str, SumData]] = {"days": {}, "folders": {}, "models": {}, "sessions": {}}
         self.tools: dict[str, ToolSum] = {}
@@ -117,13 +119,15 @@ class SessionStats:
         if float(line["at"]) < self.since or line["session"] not in self.groups["sessions"]:
             return
         decision = decision_data(line)
+        unanswered = decision["verdict"] == "deny" and decision["by"] == "nobody"
         if decision["asked"]:
-            self.asked += 1
+            self.asked += not unanswered
+            self.unanswered += unanswered
             self.stages["waited"] += decision["waiting"]
             self.stages["decided"] -= min(decision["waiting"], self.stages["decided"])
         if decision["verdict"] != "deny":
             return
-        rule = decision["rule"] or (UNANSWERED if decision["by"] == "nobody" else f"no rule: {decision['by']}")
+        rule = decision["rule"] or (UNANSWERED if unanswered else f"no rule: {decision['by']}")
         found = self.denials.setdefault(rule, DenialSum(rule=rule, count=0, tools=[]))
         found["count"] += 1
         if (tool := str(line["tool"])) not in found["tools"]:
@@ -193,7 +197,7 @@ class SessionStats:
             "format": FORMAT,
             "version": VERSION,
             "since": self.since or None,
-            "total": {**as_row(self.total), "asked": self.asked},
+            "total": {**as_row(self.total), "asked": self.asked, "unanswered": self.unanswered},
             "stages": self.stages,
             **{name: self.table(name) for name in TABLES},
         }

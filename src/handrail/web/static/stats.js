@@ -38,7 +38,7 @@ export async function showStats() {
     const found = await api(`stats?days=${days.value}`), total = found.total;
     if (!total.sessions) return fill(body, h("p", { class: "empty" }, "There are no sessions of that time."));
     const share = total.cache_share === null ? "–" : `${Math.round(100 * total.cache_share)} %`;
-    const sums = [["Cost", dollars(total.dollars)], ["Sessions", number(total.sessions)], ["Turns", number(total.turns)], ["Calls", number(total.calls)], ["Failed", number(total.failed)], ["Denied", number(total.denied)], ["Asked", number(total.asked)], ["From the cache", share], ["Tokens in", kilo(total.tokens.input)], ["Tokens out", kilo(total.tokens.output)]];
+    const sums = [["Cost", dollars(total.dollars)], ["Sessions", number(total.sessions)], ["Turns", number(total.turns)], ["Calls", number(total.calls)], ["Failed", number(total.failed)], ["Denied", number(total.denied)], ["Asked", number(total.asked)], ["No one to ask", number(total.unanswered)], ["From the cache", share], ["Tokens in", kilo(total.tokens.input)], ["Tokens out", kilo(total.tokens.output)]];
     const stages = Object.entries(found.stages).map(([stage, time]) => ({ stage, time }));
     fill(body, h("div", { class: "cards" }, cards(sums)),
       total.unpriced > 0 && h("p", { class: "dim" }, `${plural(total.unpriced, "answer")} without a known price`),
