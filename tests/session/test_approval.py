@@ -13,6 +13,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import StreamFailure, Usage, UsageUpdate
 from handrail.dispatch.approval.classifier import Classification
 from handrail.session.gate import open_gate
+from handrail.session.live.question_json import question_json
 from handrail.session.models.choose import SessionModel, model_by_object
 from handrail.session.models.classifier import PROMPT, ModelClassifier, ruling
 from handrail.session.redactor import redactor_for
@@ -71,6 +72,25 @@ async def test_a_callback_is_asked_about_what_the_rules_leave_open(tmp_path: Pat
     assert [(name, values) for name, values, _ in asked] == [("note", {"text": "good"}), ("note", {"text": "bad"})]
     assert [update["rules"] for update in asked[0][2].suggestions] == [[{"toolName": "note"}]]
     assert "bad words are not kept" in results(agent)[1]
+
+
+@pytest.mark.parametrize(("everywhere", "shown"), [(False, "Edit(f)"), (True, "Edit(f), every occurrence")])
+async def test_a_question_about_an_edit_says_that_every_occurrence_is_replaced(
+    tmp_path: Path, everywhere: bool, shown: str
+) -> None:
+    (tmp_path / "f").write_text("a\n" if not everywhere else "a\na\n")
+    asked: list[dict[str, Any]] = []
+
+    async def can_use_tool(name: str, values: Any, question: Question) -> Allow:
+        asked.append(question_json(question))
+        return Allow()
+
+    change = use("2", "Edit", file_path="f", old_string="a", new_string="b", replace_all=everywhere)
+    model = ScriptedModel([[use("1", "Read", file_path="f")], [change], [say("Done.")]])
+    await Agent(model, builtin_tools=True, can_use_tool=can_use_tool, cwd=tmp_path, env=ENV).ask("Change it.")
+
+    assert [each["summary"] for each in asked] == [shown]
+    assert "a" not in (tmp_path / "f").read_text()
 
 
 async def test_a_callback_may_answer_always_and_is_not_asked_again(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from handrail.tools.wording import several
 
 NAMED_LINES = 10
 MAX_PREVIEW = 20_000
+EVERYWHERE = "every occurrence"
 
 
 class EditInput(PlainInput):
@@ -59,7 +60,7 @@ class Edit(Tool[EditInput]):
         return access_to(args.file_path, run, self._services)
 
     def summary(self, args: EditInput) -> str:
-        return f"Edit({args.file_path})"
+        return f"Edit({args.file_path}){f', {EVERYWHERE}' if args.replace_all else ''}"
 
     def classifier_text(self, args: EditInput) -> str:
         return f"{args.file_path}: {args.new_string}"
@@ -70,6 +71,9 @@ class Edit(Tool[EditInput]):
         if isinstance(old, str) and isinstance(new, str) and len(old) + len(new) <= MAX_PREVIEW:
             body = format_patch(make_hunks(split_lines(old), split_lines(new)))
         return Card(title="Edit", detail=path if isinstance(path, str) else "", body=body, body_kind="diff")
+
+    def tag(self, args: EditInput) -> str:
+        return EVERYWHERE if args.replace_all else ""
 
     async def validate(self, args: EditInput, ctx: ToolContext) -> Refuse | None:
         place = place_of(args.file_path, ctx, self._services)
@@ -182,4 +186,5 @@ def result(
         "replaceAll": args.replace_all,
     }
     text = "\n".join(filter(None, [*lines, notice]))
-    return Output(text=text, data=data, card=diff_card("Edit", args.file_path, patch))
+    tag = several(count, "place") if args.replace_all else ""
+    return Output(text=text, data=data, card=diff_card("Edit", args.file_path, patch, tag))

@@ -153,18 +153,20 @@ async def test_the_call_can_be_edited_before_it_runs(project: Path) -> None:
 
 
 async def test_what_would_be_written_is_shown_with_everything_that_cannot_be_seen(project: Path) -> None:
-    (project / "a.txt").write_text("one\ntwo\n")
+    (project / "a.txt").write_text("one\ntwo\ntwo two\n")
     read = ToolUse("t1", "Read", {"file_path": "a.txt"})
-    edit = ToolUse("t2", "Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "t\u200bwo"})
+    change = {"file_path": "a.txt", "old_string": "two", "new_string": "t\u200bwo", "replace_all": True}
+    edit = ToolUse("t2", "Edit", change)
     async with (
         ModelServer([Reply((read,)), Reply((edit,)), said("Changed.")], strict=True) as server,
         Conversing(project, variables(server, project), "Change it.") as terminal,
     ):
         await terminal.until_asked()
-        assert "    - two\n    + t<U+200B>wo\n" in terminal.shown
+        assert "  Edit a.txt [every occurrence]\n    - two\n    + t<U+200B>wo\n" in terminal.shown
         terminal.type("1")
         await terminal.until("Changed.")
         await leave(terminal)
+    assert "Edit a.txt: +2 -2 [3 places]" in terminal.whole
 
 
 @pytest.mark.proves("E34", "O9")

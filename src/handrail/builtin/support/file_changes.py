@@ -80,10 +80,10 @@ def patch_data(patch: Sequence[Hunk]) -> list[dict[str, Any]]:
     return [hunk.as_json() for hunk in limit_patch(patch)]
 
 
-def diff_card(name: str, spelling: str, patch: Sequence[Hunk]) -> Card:
+def diff_card(name: str, spelling: str, patch: Sequence[Hunk], tag: str = "") -> Card:
     """The change as the user sees it."""
-    added, removed = count_changes(patch)
-    return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=format_patch(patch), body_kind="diff")
+    (added, removed), body = count_changes(patch), format_patch(patch)
+    return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=body, body_kind="diff", tag=tag)
 
 
 def diff_text(patch: Sequence[Hunk]) -> str:
