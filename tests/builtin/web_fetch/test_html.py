@@ -1,5 +1,7 @@
 """Pages as Markdown, by the extra and by our own reader: the same promises for both."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,10 +134,56 @@ def test_letters_that_cannot_be_seen_are_left_out(reader: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["<div>" * 50_000 + "x", "<b>" * 20_000 + "x", "<table>" * 500, "<p" * 5_000, "<!--" * 9]
+    "page",
+    [
+        *("<div>" * 50_000 + "x", "<b>" * 20_000 + "x", "<table>" * 500, "<p" * 5_000, "<!--" * 9),
+        f"<p>&#{'9' * 5_000};&#{'0' * 5_000}65;</p>",
+    ],
 )
 def test_a_hostile_page_ends(reader: str, page: str) -> None:
     assert isinstance(read(page), str)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        *(("<a ", ""), ("</a ", ""), ("<a b='", ""), ("<!-- >", ""), ("<![CDATA[ >", ""), ("<!x", ""), ("<?x", "")),
+        *(("<b>", "</i>"), ("<b>", "<p></p>"), ("<ul><li><ul><b>", "<li></li>"), ("<div>", "<style>a{}</style>")),
+        *(("<span>", "x</span>"), ("<p style='opacity:", "0"), ("<p style='", "/*"), ("<ul><li><pre>a", "\n")),
+    ],
+)
+def test_reading_a_page_that_is_made_to_be_slow_costs_in_proportion_to_its_size(
+    monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    monkeypatch.setattr(html, "WITH_CONVERTER", False)
+
+    def cost(size: int) -> float:
+        begins = 1 if second in ("0", "/*", "\n") else size // len(first)
+        page = first * begins + second * (size // len(second or first)) + "x'>"
+        start = time.process_time()  # of this process alone, however busy the machine is
+        read(page if second else first * begins)
+        return time.process_time() - start
+
+    assert cost(80_000) < 24 * min(cost(10_000) for _ in range(3)) + 0.2  # 8 times in proportion, 64 times squared
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>a < b <3 c</p>", "a < b <3 c"),
+        ("<p>one</p><p title='x", "one"),
+        ("<p>one</p><!-- two <p>three", "one"),
+        ("<p>one<!--> two --!> three</p>", "one two --!> three"),
+        ("""<p a="<!--" hidden b="-->">gone</p><p>one</p>""", "one"),
+        ("<p a = 'x>y' hidden=>gone</p><p A=1 a=2>one</p >", "one"),
+        ("<p>one<![CDATA[ gone ]]> two</p></><?x?><!y>", "one two"),
+        ("<title>x <b></title><textarea><p></textarea><xmp><i></xmp><p>one</p>", "<i>\n\none"),
+        ("<script>'</scripty>'</SCRIPT\n><p>one &amp; two</p>", "one & two"),
+    ],
+)
+def test_tags_are_found_as_browsers_find_them(page: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "WITH_CONVERTER", False)
+    assert read(page) == text
 
 
 @given(

@@ -15,7 +15,7 @@ AROUND = frozenset(("nav", "footer", "aside", "form"))
 """Elements beside the main text."""
 HIDDEN_CLASSES = frozenset(("sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "d-none"))
 HIDING = lazy_pattern(
-    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*\.?0*(?:%|;|$|!)|font-size:0*\.?0*(?:px|pt|em|rem|%|;|$|!)"
+    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*(?:\.0*)?(?:%|;|$|!)|font-size:0*(?:\.0*)?(?:px|pt|em|rem|%|;|$|!)"
     r"|(?:left|top|right|bottom|margin-left|margin-top|text-indent):-\d{3,}|clip-path:inset\((?:50|100)%"
     r"|clip:rect\(0|(?:max-)?(?:height|width):0*(?:px|;|$|!)|transform:scale\(0\)|color:transparent)"
 )
@@ -38,7 +38,7 @@ def is_hidden(attributes: Mapping[str, str]) -> bool:
 
 def is_hiding(style: str) -> bool:
     """Whether a style makes its element invisible: not shown, without size or colour, or outside of the page."""
-    plain = re.sub(r"/\*.*?\*/|\s+", "", style, flags=re.DOTALL).lower()
+    plain = re.sub(r"/\*.*?(?:\*/|\Z)|\s+", "", style, flags=re.DOTALL).lower()
     return HIDING.search(plain) is not None
 
 

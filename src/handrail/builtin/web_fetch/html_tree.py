@@ -1,11 +1,11 @@
 """A page as a tree: tags that were left open are closed, what is hidden is left out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
-from html.parser import HTMLParser
 
 from handrail.builtin.web_fetch.hidden import NOT_TEXT, is_hidden
+from handrail.builtin.web_fetch.html_tokens import read_tokens
 from handrail.builtin.web_fetch.style_sheet import read_styles
 
 MAX_DEPTH = 150
@@ -31,6 +31,9 @@ BLOCKS = frozenset(
         "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
     )
 )  # fmt: skip
+
+CLOSED_BEFORE = BLOCKS - {"p"}
+"""Elements in which a paragraph that was left open outside is not closed."""
 
 
 @dataclass
@@ -64,7 +67,7 @@ class Element:
         return f"<{self.tag}{attributes}>{inside}</{self.tag}>"
 
 
-class TreeBuilder(HTMLParser):
+class TreeBuilder:
     """
     Builds the tree. `title` and `base` are what the head of the page says.
 
@@ -72,15 +75,16 @@ class TreeBuilder(HTMLParser):
     """
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.root = Element("body")
         self.title = ""
         self.base = ""
         self._open = [self.root]
+        self._places: dict[str, list[int]] = {}
+        """Where in `_open` the elements of each tag stand: looking through all of them takes long in a deep page."""
         self._styles: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in reversed(attrs)}
+    def start_tag(self, tag: str, attributes: dict[str, str]) -> None:
+        """Open an element."""
         if tag == "base":
             self.base = self.base or attributes.get("href", "")
         self._close_implied(tag)
@@ -90,25 +94,22 @@ class TreeBuilder(HTMLParser):
         if tag not in NOT_TEXT and not is_hidden(attributes) and len(self._open) < MAX_DEPTH:
             self._open[-1].children.append(element)
         if tag not in VOID:
+            self._places.setdefault(tag, []).append(len(self._open))
             self._open.append(element)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)  # in HTML the slash has no meaning
+    def end_tag(self, tag: str) -> None:
+        """Close the innermost open element of this tag, and what is open in it."""
+        self._close_from(self._innermost((tag,)))
 
-    def handle_endtag(self, tag: str) -> None:
-        for at in range(len(self._open) - 1, 0, -1):
-            if self._open[at].tag == tag:
-                del self._open[at:]
-                return
-
-    def handle_data(self, data: str) -> None:
+    def add_text(self, text: str) -> None:
+        """Add a text to the innermost open element."""
         if self._open[-1].tag == "title":
-            self.title = self.title or " ".join(data.split())
+            self.title = self.title or " ".join(text.split())
         elif self._open[-1].tag == "style":
-            if not any(each.tag == "noscript" for each in self._open):
-                self._styles.append(data)
+            if not self._places.get("noscript"):
+                self._styles.append(text)
         else:
-            self._open[-1].children.append(data)
+            self._open[-1].children.append(text)
 
     def drop_hidden(self) -> None:
         """Take out what the style sheets of the page hide."""
@@ -122,23 +123,35 @@ class TreeBuilder(HTMLParser):
         if tag == "body":
             self._close({"head"}, set())
         if tag in BLOCKS:
-            self._close({"p"}, BLOCKS - {"p"})
+            self._close(("p",), CLOSED_BEFORE)
         if tag in CLOSES:
             self._close(*CLOSES[tag])
 
-    def _close(self, these: "set[str] | frozenset[str]", beyond: "set[str] | frozenset[str]") -> None:
-        for at in range(len(self._open) - 1, 0, -1):
-            if self._open[at].tag in these:
-                del self._open[at:]
-                return
-            if self._open[at].tag in beyond:
-                return
+    def _close(self, these: Iterable[str], beyond: Iterable[str]) -> None:
+        place = self._innermost(these)
+        if place and place > self._innermost(beyond):
+            self._close_from(place)
+
+    def _innermost(self, tags: Iterable[str]) -> int:
+        """The place of the innermost open element of these tags, 0 if there is none."""
+        return max((places[-1] for tag in tags if (places := self._places.get(tag))), default=0)
+
+    def _close_from(self, place: int) -> None:
+        if place:
+            for element in self._open[place:]:
+                self._places[element.tag].pop()
+            del self._open[place:]
 
 
 def read_tree(html: str) -> TreeBuilder:
-    """Parse a page. Never raises, whatever the page holds."""
+    """Parse a page. Never raises, whatever the page holds, and takes time in proportion to its size."""
     builder = TreeBuilder()
-    builder.feed(html)
-    builder.close()
+    for token in read_tokens(html):
+        if isinstance(token, str):
+            builder.add_text(token)
+        elif token[1] is None:
+            builder.end_tag(token[0])
+        else:
+            builder.start_tag(token[0], token[1])
     builder.drop_hidden()
     return builder

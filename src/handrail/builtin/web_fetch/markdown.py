@@ -36,6 +36,7 @@ class Writer:
 
     def __init__(self, base: str) -> None:
         self._base = base
+        self._with_blocks: dict[int, bool] = {}
 
     def blocks(self, children: "Iterable[Element | str]") -> str:
         """Blocks with empty lines between them; texts and inline elements in a row are one paragraph."""
@@ -57,9 +58,13 @@ class Writer:
         )
 
     def _is_block(self, element: Element) -> bool:
-        return element.tag in BLOCKS or any(
-            isinstance(child, Element) and self._is_block(child) for child in element.children
-        )
+        if element.tag in BLOCKS:
+            return True
+        known = self._with_blocks.get(id(element))  # it is asked for again at each depth
+        if known is None:
+            known = any(isinstance(child, Element) and self._is_block(child) for child in element.children)
+            self._with_blocks[id(element)] = known
+        return known
 
     def _block(self, element: Element) -> str:
         tag = element.tag
@@ -92,7 +97,7 @@ class Writer:
             text = self._block(child) if child.tag in ("ul", "ol") else self.blocks(child.children)
             mark = "-" if element.tag == "ul" else f"{number}."
             if text:
-                text = re.sub(r"\n\n(?=\s*(?:-|\d+\.) )", "\n", text)
+                text = re.sub(r"\n\n(?= *(?:-|\d+\.) )", "\n", text)
                 items.append(f"{mark} " + text.replace("\n", "\n" + " " * (len(mark) + 1)))
                 number += 1
         return "\n".join(items)
