@@ -3,8 +3,10 @@
 import asyncio
 import json
 import signal
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from tests.cli.test_run import variables
@@ -55,9 +57,16 @@ def test_what_is_added_is_listed_in_local_time_and_removed(folder: Path, capsys:
     [
         (["add", "0 25 * * *", "x"], "The hour '25' is not understood"),
         (["add", "0 9 * * *", "  "], "The prompt is empty."),
+        (["add", "0 0 30 2 *", "x"], "'0 0 30 2 *' never fires: no such month has a day 30"),
+        (["add", "0 0 29 2 *", "x"], "comes next on 2028-02-29 00:00, after this schedule has ended (2027-01-22"),
+        (["add", "0 0 29 2 *", "x", "--days", "9"], "never come. Give --once, --days 410 or --forever."),
     ],
 )
-def test_what_cannot_be_kept_is_refused(arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_kept_is_refused(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime(2027, 1, 15, tzinfo=ZoneInfo("Asia/Kolkata")).timestamp()
+    monkeypatch.setattr(clock, "now", lambda: now)
     assert run(["schedule", *arguments]) == 2
     assert problem in capsys.readouterr().err
 

@@ -93,13 +93,14 @@ async def test_times_that_pass_together_come_once_and_a_recurring_one_ends_after
     tmp_path: Path, wall: WallClock
 ) -> None:
     replies = [
+        calls("CronCreate", cron="0 0 29 2 *", prompt="Leap."),
         calls("CronCreate", cron="0 * * * *", prompt="Hourly."),
         *map(said, ("Made.", "Late.", "Last.")),
         calls("CronList"),
         said("None."),
     ]
     async with peer(tmp_path, replies) as p:
-        await p.turn("go")
+        assert "would never come. Set recurring to false" in results(await p.turn("go"))
         wall.set("2026-03-27T11:20")
         assert (await p.until("result"))[-1]["result"] == "Late."
         assert "Its time came 3 times" in last_message(p)

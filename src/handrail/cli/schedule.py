@@ -13,7 +13,7 @@ from handrail.conversation.plain import plain, plain_json
 from handrail.errors import ScheduleError
 from handrail.schedules import clock
 from handrail.schedules.cron import read_cron
-from handrail.schedules.entries import ScheduledPrompt, facts_of, new_entry
+from handrail.schedules.entries import ScheduledPrompt, check_comes, facts_of, new_entry
 from handrail.schedules.store import Entries, ScheduleStore, add_entry
 from handrail.schedules.zone import local_zone
 from handrail.session.state_folder import state_folder
@@ -57,6 +57,7 @@ def _add(store: ScheduleStore, chosen: argparse.Namespace) -> int:
     days = 0 if chosen.forever else chosen.days
     line = read_cron(chosen.cron)
     made = new_entry(line.text, prompt, clock.now(), recurring=not chosen.once, days=days)
+    check_comes(made, local_zone(os.environ), "Give --once, --days {days} or --forever.")
     made = replace(made, durable=True, folder=os.path.realpath(Path.cwd()))
     asyncio.run(store.change(lambda before: (add_entry(before, made), None)))
     row = _row(made)

@@ -1,5 +1,6 @@
 """Schedules as data: when each is due, and what remains of them when some are. Times are seconds since 1970."""
 
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -83,6 +84,20 @@ def next_time(entry: ScheduledPrompt, zone: ZoneInfo) -> float | None:
         return entry.at
     found = next(times_after(read_cron(entry.cron), entry.since, zone), None)
     return None if found is None or _is_over(entry, found) else found
+
+
+def check_comes(entry: ScheduledPrompt, zone: ZoneInfo, instead: str) -> ScheduledPrompt:
+    """The schedule, if it comes before it ends; else ScheduleError, with what to do `instead` (`{days}` are enough)."""
+    if next_time(entry, zone) is not None:
+        return entry
+    first = next(times_after(read_cron(entry.cron), entry.since, zone), None)
+    if first is None:
+        raise ScheduleError(f"{entry.cron!r} never comes. Change its day or month.")
+    days = math.ceil((first - entry.created) / DAY)
+    raise ScheduleError(
+        f"{entry.cron!r} comes next on {local_time(first, zone)}, after this schedule has ended "
+        f"({local_time(entry.ends, zone)}), so it would never come. {instead.format(days=days)}"
+    )
 
 
 def _is_over(entry: ScheduledPrompt, moment: float) -> bool:

@@ -62,6 +62,7 @@ class SessionSchedules:
             raise ScheduleError(NOT_WAITING)
         now, here = clock.now(), self._zone()
         entry = entries.new_entry(cron.read_cron(line).text, prompt, now, recurring=recurring)
+        entries.check_comes(entry, here, "Set recurring to false: then it comes that one time.")
         entry = replace(entry, durable=durable, folder=self._folder)
         if durable:
             await self._store().change(lambda before: (store.add_entry(before, entry), None))
