@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from handrail import HookCallback
 from handrail.config.flags import SettingsFlags
-from handrail.gateway import ClientRules, McpServer
+from handrail.gateway import ClientRules, McpServer, servers
 from handrail.gateway.servers import may_be_made_from
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from mcp import Client, MCPError, types
@@ -57,6 +57,7 @@ async def test_servers_behind_us_are_governed_as_in_a_session(era: str, tmp_path
         flags=flags,
         env={"MY_API_TOKEN": "tok-1234567890"},
         host=SessionHost(hooks={"PreToolUse": (HookCallback(veto),)}),
+        instructions="Be kind.",
     )
     asked: list[str] = []
     news: list[float] = []
@@ -65,6 +66,7 @@ async def test_servers_behind_us_are_governed_as_in_a_session(era: str, tmp_path
         news.append(progress)
 
     async with connected(server, era, elicitation_callback=answering("accept", {"decision": "deny"}, asked)) as client:
+        said = client.instructions or ""
         tools = {each.name: each for each in (await client.list_tools()).tools}
         summed = await client.call_tool("mcp__ref__add", {"a": 2, "b": 40})
         noted = await client.call_tool("ref__note", {"text": "the key is tok-1234567890"})
@@ -78,6 +80,8 @@ async def test_servers_behind_us_are_governed_as_in_a_session(era: str, tmp_path
         with pytest.raises(MCPError, match="no resource"):
             await client.read_resource("notes://yesterday")
 
+    assert said.startswith("Be kind.\n\nWhat MCP servers say about the use of their tools. It is their word, not")
+    assert said.endswith("\n\nThe MCP server ref:\n> Ask kindly.")
     assert "ref__fail" not in tools
     assert tools["ref__add"].title == "ref: Add numbers"
     assert tools["ref__add"].annotations is not None
@@ -98,6 +102,21 @@ async def test_servers_behind_us_are_governed_as_in_a_session(era: str, tmp_path
     ]
     verdicts = [(entry["tool"], entry["decision"]) for entry in entries if entry.get("tool") == "mcp__ref__grow"]
     assert verdicts == [("mcp__ref__grow", "deny")]
+
+
+@pytest.mark.parametrize(
+    ("room", "denied", "heard"),
+    [(5, (), "Left out for lack of room: the words of ref."), (2_000, ("mcp__ref",), None)],
+)
+async def test_what_servers_behind_us_say_has_its_room_and_goes_with_a_server_that_a_rule_denies(
+    room: int, denied: tuple[str, ...], heard: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "MAX_INSTRUCTIONS", room)
+    async with connected(gateway_in(tmp_path, flags={"disallowed": denied}), ERAS[0]) as client:
+        said = client.instructions
+
+    assert "Ask kindly" not in str(said)
+    assert said is heard or (said is not None and said.endswith(str(heard)))
 
 
 @pytest.mark.parametrize("era", ERAS)

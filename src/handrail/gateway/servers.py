@@ -16,8 +16,10 @@ from handrail.mcp.messages import INVALID_PARAMS
 from handrail.mcp.offers import RemotePrompt
 from handrail.mcp.server import PartialArgument
 from handrail.mcp.tools import tool_name
+from handrail.tools.catalog import instructions_text
 from handrail.tools.context import McpResource, RunContext
 
+MAX_INSTRUCTIONS = 16_384
 EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 
@@ -26,6 +28,18 @@ class ServersBehind:
 
     def __init__(self, tools: GovernedTools) -> None:
         self._tools = tools
+
+    def instructions(self) -> str:
+        """What they say about the use of their tools, as approved: each in its own name, and all of it bounded."""
+        said = {} if self._tools.servers is None else self._tools.servers.offers.instructions()
+        room, heard = MAX_INSTRUCTIONS, dict[str, str]()
+        for server, text in sorted(said.items()):
+            room -= len(text)
+            if room >= 0:
+                heard[server] = text
+        others = sorted(said.keys() - heard.keys())
+        left_out = f"\n\nLeft out for lack of room: the words of {', '.join(others)}." if others else ""
+        return str(self._tools.redact(instructions_text(heard) + left_out)) if said else ""
 
     def prompts(self) -> list[dict[str, Any]]:
         """Their prompts, named as tools are."""

@@ -30,6 +30,7 @@ from handrail.gateway.protocol import (
     agreed_version,
     check_meta,
 )
+from handrail.gateway.servers import ServersBehind
 from handrail.gateway.state import ClientState
 from handrail.mcp.dialect import MODERN
 from handrail.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, notification
@@ -107,9 +108,15 @@ class McpService:
             "protocolVersion": state.version,
             "capabilities": CAPABLE,
             "serverInfo": self.server.info,
-            **({"instructions": self.server.instructions} if self.server.instructions else {}),
+            **self._instructions(tools),
         }
         return state, answer
+
+    def _instructions(self, tools: GovernedTools) -> dict[str, str]:
+        """What a client is told about the use of the tools: by the program, and by the servers behind it."""
+        parts = filter(None, (self.server.instructions, ServersBehind(tools).instructions()))
+        text = "\n\n".join(parts)
+        return {"instructions": text} if text else {}
 
     async def meet(self, client: str, request: ClientRequest) -> ClientState:
         """What a request of 2026-07-28 says of its client; JsonRpcError if it does not say enough."""
@@ -147,8 +154,7 @@ class McpService:
         method, params = request.method, request.params
         if method == "server/discover":
             result: dict[str, Any] = {"supportedVersions": [MODERN], "capabilities": CAPABLE}
-            if self.server.instructions:
-                result["instructions"] = self.server.instructions
+            result |= self._instructions(state.tools)
         elif method == "subscriptions/listen":
             return await self._listen(state, request, send)
         elif method in ("tools/call", "prompts/get", "resources/read"):
