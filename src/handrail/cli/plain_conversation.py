@@ -85,16 +85,15 @@ async def converse_with(chat: Chat, front: "PlainFront", prompt: str) -> int:
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str | None] = asyncio.ensure_future(front.read(prompt))
     ended: list[int] = []
+    work: asyncio.Future[None] | None = None
 
     def interrupt() -> None:
-        if chat.session.conversation.running:
-            chat.interrupt()
-        else:
+        if not stop_work(chat, work):
             line.cancel()
 
     def end(code: int) -> None:
         ended.append(code)
-        chat.interrupt()
+        stop_work(chat, work)
         line.cancel()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
@@ -110,10 +109,31 @@ async def converse_with(chat: Chat, front: "PlainFront", prompt: str) -> int:
         if text is None:
             break
         if text.strip():
-            await chat.send(text.strip())
+            work = asyncio.ensure_future(chat.send(text.strip()))
+            await finish_work(work, front)
+            work = None
         line = asyncio.ensure_future(front.read())
     line.cancel()
     return ended[0] if ended else 0
+
+
+def stop_work(chat: Chat, work: "asyncio.Future[None] | None") -> bool:
+    """Stop the turn, or what else was typed and runs; whether there was something to stop."""
+    if chat.session.conversation.running:
+        chat.interrupt()
+        return True
+    return work is not None and work.cancel()
+
+
+async def finish_work(work: "asyncio.Future[None]", front: "PlainFront") -> None:
+    """Wait for what was typed to be done, or stopped."""
+    try:
+        await work
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        front.say("interrupted", "warning")
 
 
 async def follow_wakes(

@@ -43,8 +43,17 @@ async def test_files_and_commands_are_completed_and_a_command_of_ones_own_is_tol
         await terminal.until("The rules in force")
         terminal.type("\t\r")
         await terminal.until("There are no rules.")
-        terminal.type("!echo by-hand\r")
+        terminal.type("!echo by-hand; printf half; until [ -e go ]; do sleep 0.01; done; echo ' whole'; exit 3\r")
         await terminal.until("\nby-hand")
+        assert "exit code" not in terminal.shown
+        (project / "go").touch()
+        await terminal.until("half whole\nexit code 3")
+        terminal.type("!echo first; sleep 600\r")
+        await terminal.until("\nfirst")
+        terminal.type("\x03")
+        await terminal.until("interrupted")
+        terminal.type("!head -c 40000 /dev/zero | tr '\\0' x\r")
+        await terminal.until("(what it prints from here on is not shown)")
         terminal.type("#use tabs\r")
         await terminal.until("Remember it where?")
         terminal.type("1")
@@ -61,7 +70,8 @@ async def test_files_and_commands_are_completed_and_a_command_of_ones_own_is_tol
 
     asked = server.requests[0].raw.decode()
     assert "a = 1" in asked
-    assert "by-hand" in asked
+    assert r"by-hand\nhalf whole\nexit code 3" in asked
+    assert r"first\nIt was stopped by the user." in asked
     assert (project / "AGENTS.md").read_text() == "- use tabs\n"
 
 
@@ -147,8 +157,10 @@ async def test_line_by_line_everything_can_be_done_and_nothing_is_drawn_twice(pr
         await terminal.until("Checked.")
         terminal.type("/mode plan\n")
         await terminal.until("The mode is plan.")
-        terminal.type("!echo by-hand\n")
+        terminal.type("!echo by-hand; exec sleep 600\n")
         await terminal.until("\nby-hand")
+        terminal.type("\x03")
+        await terminal.until("interrupted")
         terminal.type("/exit\n")
         assert await terminal.code() == 0
     assert (project / "ran").exists()

@@ -7,6 +7,7 @@ A conversation with a session, whatever draws it: prompts, commands, notes, and 
     #use tabs           goes into a memory file
 """
 
+import asyncio
 import os
 import re
 import time
@@ -21,7 +22,6 @@ from handrail.conversation.messages import Attachment, UserMessage
 from handrail.errors import HandrailError
 from handrail.hooks.texts import reminder
 from handrail.loop.events import Compacted, ConversationReset, LoopEvent
-from handrail.processes.run import run as run_program
 from handrail.records import record
 from handrail.session.session import Session
 from handrail.session.slash_commands import MCP, match_command
@@ -31,6 +31,7 @@ from handrail.transcripts.writer import new_id
 from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
 from handrail.tui.interactive.image_paths import mention_images
 from handrail.tui.interactive.input_line import PastedImages
+from handrail.tui.interactive.own_command import ShownOutput, run_own_command
 from handrail.tui.interactive.transcript import TranscriptText
 
 MAX_OUTPUT, MAX_LABEL = 30_000, 500
@@ -158,22 +159,27 @@ class Chat:
                 self.front.on_event(event)
 
     async def _run_own(self, command: str) -> None:
-        shell = os.environ.get("SHELL") or "/bin/sh"
         folder = str(self.session.conversation.state.context.cwd)
+        shown = ShownOutput(MAX_OUTPUT, lambda lines: self.front.say(lines, dim=True))
         self.front.wait_for(f"{command} runs in your shell")
         try:
-            ended = await run_program(
-                [shell, "-c", command], cwd=folder, env=os.environ, timeout=None, max_bytes=MAX_OUTPUT
-            )
+            code = await run_own_command(command, folder, os.environ, shown)
         except OSError as error:
-            self.front.say(f"{shell} cannot be started: {error}. Set SHELL to a shell that is there.", "bad")
-            return
+            raise HandrailError(f"Your shell cannot be started: {error}. Set SHELL to one that is there.") from error
+        except asyncio.CancelledError:
+            self._note_own(command, shown.text, "It was stopped by the user.")
+            raise
         finally:
             self.front.wait_for("")
-        output = (ended.stdout + ended.stderr).decode("utf-8", "replace").rstrip()
-        code = f"\nexit code {ended.code}" if ended.code else ""
-        self.front.say(f"{output}{code}".strip() or "(no output)", "warning" if ended.code else "plain", dim=True)
-        note = f"The user ran `{command}` in their own shell. It printed:\n{output}{code}"
+        end = f"exit code {code}" if code else ""
+        if end or not shown.text:
+            self.front.say(end or "(no output)", "warning" if end else "plain", dim=True)
+        self._note_own(command, shown.text, end)
+
+    def _note_own(self, command: str, *printed: str) -> None:
+        """Tell the model what the person ran, with its next request."""
+        output = "\n".join(filter(None, printed))
+        note = f"The user ran `{command}` in their own shell. It printed:\n{output}"
         self.session.conversation.state.mailbox.note(Attachment("command", (Text(reminder(note)),)))
 
     def interrupt(self) -> None:
