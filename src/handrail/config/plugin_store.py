@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail.config.files import lock_folder, own_bytes, replace_file
-from handrail.errors import SettingsError
-from handrail.extensions.plugin_tree import copy_tree, tree_hash
+from handrail.errors import HandrailError, SettingsError
+from handrail.extensions.plugin_tree import copy_tree, remove_left_out, tree_hash
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
@@ -134,11 +134,13 @@ class PluginStore:
         return self._folder / "marketplaces" / name
 
     def is_intact(self, plugin: InstalledPlugin) -> bool:
-        """Whether the copy is still what was trusted."""
+        """Whether the copy is still what was trusted; what its hash does not cover is removed from it."""
         try:
-            inside = Path(plugin.copy).resolve().is_relative_to((self._folder / "store").resolve())
-            return inside and tree_hash(Path(plugin.copy)) == plugin.digest
-        except (OSError, SettingsError):
+            if not Path(plugin.copy).resolve().is_relative_to((self._folder / "store").resolve()):
+                return False
+            remove_left_out(Path(plugin.copy))
+            return tree_hash(Path(plugin.copy)) == plugin.digest
+        except (OSError, HandrailError):
             return False
 
     def options(self, plugin_id: str) -> dict[str, str]:

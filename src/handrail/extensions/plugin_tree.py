@@ -17,6 +17,7 @@ from handrail.files.private_folder import make_private_folder
 
 MAX_FILES, MAX_BYTES, MAX_DEPTH = 5_000, 100_000_000, 50
 LEFT_OUT = (".git", "node_modules/.cache", "__pycache__", ".DS_Store")
+"""What is no part of a plugin: it is not copied, not in the hash, and removed from a copy before that is used."""
 MAX_SHOWN = 400
 """Lines of a difference that a person is shown."""
 
@@ -46,17 +47,32 @@ def tree_files(root: Path) -> Iterator[tuple[str, Path, os.stat_result]]:
         yield name, path, status
 
 
-def _walk(folder: Path, below: str) -> Iterator[tuple[str, Path]]:
+def remove_left_out(root: Path) -> None:
+    """
+    Remove from a copy what its hash does not cover; OSError or HandrailError if that is not possible.
+
+    Programs would take some of it for the plugin: Python runs the bytecode in `__pycache__` in place of the source.
+    """
+    for _, path in [*_walk(root, "", left_out=True)]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _walk(folder: Path, below: str, *, left_out: bool = False) -> Iterator[tuple[str, Path]]:
+    """The files of a plugin, or what lies in its folder and is left out."""
     if below.count("/") > MAX_DEPTH:
         raise HandrailError(f"{folder} lies more than {MAX_DEPTH} folders deep: no plugin is that deep.")
     with os.scandir(folder) as entries:
         for entry in entries:
             name = f"{below}{entry.name}"
             if entry.name in LEFT_OUT or name in LEFT_OUT:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk(Path(entry.path), f"{name}/")
-            else:
+                if left_out:
+                    yield name, Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _walk(Path(entry.path), f"{name}/", left_out=left_out)
+            elif not left_out:
                 yield name, Path(entry.path)
 
 

@@ -1,6 +1,8 @@
 """Plugins: what they bring is there under their name, and nothing of one that is not trusted as it is."""
 
+import importlib.util
 import json
+import py_compile
 import stat
 import subprocess
 import sys
@@ -192,6 +194,37 @@ async def test_a_plugin_counts_as_it_was_trusted_and_a_change_is_shown_and_asked
     assert run(["plugins", "add", str(root), "--yes"]) == 0
     await facts(open_agent(tmp_path, call()))
     assert log.read_text().endswith("evil\n")
+
+
+async def test_bytecode_in_the_copy_is_not_run_in_place_of_what_was_trusted(tmp_path: Path) -> None:
+    log, root = tmp_path / "log", make_plugin(tmp_path / "railkit", tmp_path / "none")
+    hook = {"type": "command", "command": f"{sys.executable} ${{CLAUDE_PLUGIN_ROOT}}/hook.py"}
+    write(root / "hooks/hooks.json", json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}))
+    write(root / "hook.py", "import helper")
+    write(root / "helper.py", f"open({str(log)!r}, 'a').write('trusted ')")
+    evil = tmp_path / "evil.py"
+    write(evil, f"open({str(log)!r}, 'a').write('evil ')")
+    planted = Path(importlib.util.cache_from_source("helper.py"))
+    for folder in (root, root / "skills"):
+        write(folder / planted, "")  # it is not copied
+    assert run(["plugins", "add", str(root), "--yes"]) == 0
+    copy = next((tmp_path / "state/plugins/store").iterdir())
+    call: Callable[[], Any] = lambda: ScriptedModel([[use("g", "Glob", pattern="*")], [say("Done.")]])  # noqa: E731
+
+    await facts(open_agent(tmp_path, call()))
+    assert list(copy.rglob("__pycache__")) == []
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(evil), str(copy / planted), invalidation_mode=unchecked)
+    (copy / "skills/__pycache__").symlink_to(tmp_path)
+    await facts(open_agent(tmp_path, call()))
+    assert log.read_text() == "trusted trusted "
+    assert tmp_path.is_dir()
+
+    (copy / "odd").symlink_to(log)
+    warnings: list[str] = []
+    await facts(open_agent(tmp_path, call(), warnings))
+    assert "the plugin 'railkit@local' is not what was trusted. See: handrail plugins check." in warnings
+    assert log.read_text() == "trusted trusted "
 
 
 @pytest.mark.parametrize("trust", [False, True])

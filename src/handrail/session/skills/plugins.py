@@ -214,6 +214,7 @@ def _variables(
         **{f"{maker}_PLUGIN_ROOT": root for maker in ("CLAUDE", "HANDRAIL")},
         **{f"{maker}_PLUGIN_DATA": data for maker in ("CLAUDE", "HANDRAIL")},
         PROJECT: settings.places.cwd,
+        "PYTHONDONTWRITEBYTECODE": "1",  # the copy stays what was trusted
         "extensionPath": root,
         **{f"CLAUDE_PLUGIN_OPTION_{name.upper()}": value for name, value in values.items()},
     }
