@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import anyio
 import pytest
 
 from handrail import Agent
+from handrail.cli.main import run
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
@@ -17,6 +20,7 @@ from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing.model import ScriptedModel, say, use
 from handrail.tools.permission import Allow
 from tests.agents.test_worktrees import git, new_repository
+from tests.forked import program, unmeasured
 from tests.session.agents_model import user_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.needs("git")]
@@ -143,6 +147,38 @@ async def test_the_flag_begins_in_a_worktree_that_goes_when_nothing_changed_and_
     plain.mkdir()
     with pytest.raises(HandrailError, match="this folder is in no git repository"):
         await ask(open_agent(plain, ScriptedModel([]), worktree=""))
+
+
+@pytest.mark.parametrize("by", ["session", "doctor"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_a_worktree_whose_maker_was_killed_before_it_was_written_down_goes_with_the_next_start(
+    tmp_path: Path, by: str, moment: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = new_repository(tmp_path / "work")
+    real, own = shutil.which("git"), tmp_path / "bin" / "git"
+    own.parent.mkdir()
+    made = {"before": f"{real} branch worktree-fix", "after": f'{real} "$@"'}[moment]
+    kill = f"case \"$*\" in *' worktree add '*) {made}; kill -9 $PPID; exit;; esac"
+    own.write_text(f'#!/bin/sh\n{kill}\nexec {real} "$@"\n')
+    own.chmod(0o755)
+    env = {"HOME": str(tmp_path / "home"), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "IS_SANDBOX": "1"}
+    whole = {**unmeasured(), **env, "PATH": f"{own.parent}:{os.environ['PATH']}", "ANTHROPIC_API_KEY": "key"}
+    command = [str(program()), "-p", "hi", "--worktree", "fix"]
+    killed = subprocess.run(command, cwd=work, env=whole, capture_output=True, timeout=60, check=False)
+    assert (killed.returncode, tree(work).exists()) == (-9, moment == "after")
+    assert "worktree-fix" in git(work, "branch")
+
+    if by == "session":
+        await ask(open_agent(work, ScriptedModel([[use("p", "Bash", command="pwd")], [say("Done.")]])))
+    else:
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(work)
+        run(["doctor"])
+        assert f"removed {tree(work)}, which a killed run had left" in " ".join(capsys.readouterr().out.split())
+    assert (tree(work).exists(), git(work, "branch").split()) == (False, ["*", "main"])
+    assert "prunable" not in git(work, "worktree", "list")
+    assert not (tmp_path / "state/worktrees/pending").exists()
 
 
 async def test_hooks_make_and_remove_worktrees_where_there_is_no_git(tmp_path: Path) -> None:

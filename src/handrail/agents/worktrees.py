@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from handrail.errors import ToolError
@@ -82,11 +83,13 @@ def add_worktree(
     env: Mapping[str, str],
     *,
     is_hidden: Callable[[str], bool] = lambda _path: False,
+    before: Callable[[Worktree], None] = lambda _worktree: None,
 ) -> Worktree:
     """
     Make a worktree from the HEAD of the repository around `cwd`, below the project's folder if that is inside it.
 
-    The files that `is_hidden` names, which no agent may read, are left out of the patch.
+    The files that `is_hidden` names, which no agent may read, are left out of the patch. `before` is called with what
+    will be made.
 
     Raises:
         ToolError: there is no repository, no commit, or git refuses.
@@ -106,12 +109,16 @@ def add_worktree(
         path = _make_home(home) / name.replace("/", "-")
     patch = _save_patch(git, top, base, state / "worktrees" / f"{path.name}.patch", is_hidden)
     branch = f"worktree-{name}"
+    plan = Worktree(str(top), str(path), branch, base, str(path), str(patch) if patch else "")
+    if path.exists() or git.try_text(top, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"):
+        raise cannot_isolate(f"there is a worktree or a branch {branch!r} already")
+    before(plan)
     with HOME:
         _make_home(home)  # the last worktree may have been removed since
         git.text(top, "worktree", "add", "--quiet", "-b", branch, str(path), base, problem="git made no worktree")
     below = Path(os.path.realpath(cwd)).relative_to(top)
     inside = path / below if (path / below).is_dir() else path
-    return Worktree(str(top), str(path), branch, base, str(inside), str(patch) if patch else "")
+    return replace(plan, cwd=str(inside))
 
 
 def end_worktree(worktree: Worktree, env: Mapping[str, str]) -> str:

@@ -33,7 +33,7 @@ from handrail.session.agents.definitions import find_agents
 from handrail.session.hooks import in_order, sources_of
 from handrail.session.language_servers import SessionLanguageServers
 from handrail.session.models.options import model_options
-from handrail.session.services import default_services
+from handrail.session.services import default_services, remove_orphans
 from handrail.session.settings.load import LoadedSettings, ignored_note
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import state_folder, undo_folder
@@ -332,6 +332,9 @@ def state(here: Here) -> Iterator[Finding]:
     if removed := remove_leftovers(undo_folder(here.variables)):
         text = f"removed what a killed run had left: {', '.join(removed)}"
         yield Finding("state", "temporary files", State.NOTE, text)
+    for orphan in remove_orphans(here.variables):
+        text = orphan if orphan.endswith("]") else f"removed {orphan}, which a killed run had left"
+        yield Finding("state", "worktree", State.NOTE, text)
 
 
 def _check_state(folder: Path) -> tuple[State, str]:

@@ -5,16 +5,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.config.execution import features_of, most_searches, web_options
 from handrail.config.remote_servers import remote_servers
 from handrail.files.leftovers import remove_leftovers
 from handrail.files.undo import Undo
+from handrail.lazy import lazy
 from handrail.session.sandbox import SessionSandbox
 from handrail.session.settings.policy import hidden_files
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.state_folder import run_folder_name, state_folder, undo_folder
+
+if TYPE_CHECKING:
+    from handrail.agents import pending_worktrees
+else:
+    pending_worktrees = lazy("handrail.agents.pending_worktrees")  # only after a kill
 
 
 def default_services(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> ToolServices:
@@ -29,6 +36,14 @@ def default_services(variables: Mapping[str, str], cwd: Path | None = None, sess
     )
 
 
+def remove_orphans(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Remove the worktrees that killed runs left before they were written down; what became of each."""
+    state = state_folder(variables)
+    if not (state / "worktrees" / "pending").is_dir():  # as a rule
+        return ()
+    return pending_worktrees.remove_orphans(state, variables)
+
+
 def tool_services(settings: SessionSettings, session_id: str = "", state: Path | None = None) -> ToolServices:
     """
     What tools are given: the variables of the settings, and the working folders as they are at the time.
@@ -36,6 +51,7 @@ def tool_services(settings: SessionSettings, session_id: str = "", state: Path |
     `state`: the folder for their files in place of the usual one.
     """
     remove_leftovers(undo_folder(settings.loaded.env))
+    remove_orphans(settings.loaded.env)
     services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
     if state is not None:
         services = replace(services, state=state)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from handrail.agents import pending_worktrees
 from handrail.agents.worktrees import (
     Worktree,
     add_worktree,
@@ -28,6 +29,7 @@ from handrail.files.private_folder import make_private_folder
 from handrail.hooks.runner import Hooks
 from handrail.session.context.session_context import SessionContext
 from handrail.session.settings.session_settings import SessionSettings
+from handrail.session.state_folder import state_folder
 from handrail.tools.context import RunContext
 from handrail.tools.worktrees import WorktreeMove
 
@@ -76,6 +78,7 @@ class SessionWorktrees:
             name = name or f"work-{os.urandom(3).hex()}"
             worktree = await make_worktree(name, run, services, self._hooks)
         await self._move(worktree, str(run.cwd), run.files, is_own=not path)
+        pending_worktrees.forget_pending(worktree.path)
         return WorktreeMove(worktree.cwd, _arrival(worktree), "" if worktree.branch == BY_HOOK else worktree.branch)
 
     async def resume(self, run: RunContext) -> Path | None:
@@ -174,10 +177,7 @@ class SessionWorktrees:
 async def make_worktree(name: str, run: RunContext, services: ToolServices, hooks: Hooks) -> Worktree:
     """A new worktree: by a WorktreeCreate hook where there is one, else by git; ToolError if it cannot be had."""
     if not hooks.wants("WorktreeCreate"):
-        project = Path(services.working_dirs()[0])
-        return await asyncio.to_thread(
-            lambda: add_worktree(run.cwd, project, name, services.state, services.env, is_hidden=services.is_hidden)
-        )
+        return await asyncio.to_thread(_add_worktree, name, run, services)
     answer = await hooks.fire("WorktreeCreate", {"name": name}, run)
     if answer.block is not None or answer.stop is not None:
         raise cannot_isolate(f"a WorktreeCreate hook refused: {answer.block or answer.stop}")
@@ -187,6 +187,24 @@ async def make_worktree(name: str, run: RunContext, services: ToolServices, hook
         raise cannot_isolate(f"the WorktreeCreate hook gave {path!r}, which is not the whole path of a folder")
     real = real_path(path)
     return Worktree(str(run.cwd), real, BY_HOOK, "", real)
+
+
+def _add_worktree(name: str, run: RunContext, services: ToolServices) -> Worktree:
+    """Have git make a worktree, which stays pending until `forget_pending` says that it is written down."""
+    project, planned = Path(services.working_dirs()[0]), list[Worktree]()
+
+    def note(worktree: Worktree) -> None:
+        planned.append(worktree)
+        pending_worktrees.note_pending(state_folder(services.env), worktree)
+
+    try:
+        return add_worktree(
+            run.cwd, project, name, services.state, services.env, is_hidden=services.is_hidden, before=note
+        )
+    except BaseException:
+        for each in planned:
+            pending_worktrees.forget_pending(each.path)
+        raise
 
 
 async def end_worktree_of(worktree: Worktree, run: RunContext, services: ToolServices, hooks: Hooks) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from handrail.agents.pending_worktrees import forget_pending
 from handrail.agents.worktrees import Worktree, end_worktree
 from handrail.builtin.services import ToolServices
 from handrail.files.memory import FileMemory
@@ -47,6 +48,11 @@ async def enter_worktree(agent: Subagent, folder: Path, services: ToolServices, 
     if agent.forget_worktree is None:
         agent.forget_worktree = parts.settings.in_force().lend(policy_for(place))
     agent.record = replace(agent.record, cwd=place.cwd, worktree=place.as_json())
+
+
+def settle_worktree(agent: Subagent) -> None:
+    """The record of the agent is written, so that its worktree is not lost any more."""
+    forget_pending(Worktree.from_json(agent.record.worktree).path)
 
 
 async def leave_worktree(agent: Subagent, services: ToolServices) -> tuple[str, ...]:

@@ -145,6 +145,8 @@ class Subagents:
 
     async def _isolate(self, agent: Subagent, folder: Path) -> None:
         await agent_isolation.enter_worktree(agent, folder, self.host.services(), self.parts)
+        self.known.set_status(agent, agent.record.status)  # it is written down now
+        agent_isolation.settle_worktree(agent)
 
     def launch(self, agent: Subagent, prompt: str) -> AgentReport:
         """Let it work on a prompt in the background; the session is told of its end."""

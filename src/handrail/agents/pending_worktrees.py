@@ -1,0 +1,85 @@
+"""
+Worktrees that are being made: each is noted before git makes it, and until the one it is for has written it down.
+
+The note is locked by its process. One whose lock is free was left by a process that was killed in between, so that
+nothing else knows of the worktree.
+"""
+
+import fcntl
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from handrail.agents.worktrees import HOME, Git, Worktree, end_worktree
+from handrail.errors import HandrailError
+from handrail.files.private_folder import make_private_folder
+
+FOLDER = Path("worktrees", "pending")
+MINUTE = 60.0
+_held: dict[str, tuple[Path, int]] = {}
+
+
+def note_pending(state: Path, worktree: Worktree) -> None:
+    """Note a worktree that will be made now; OSError if that cannot be written."""
+    file = make_private_folder(state / FOLDER) / uuid.uuid4().hex
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.write(descriptor, worktree.as_json().encode("utf-8", "surrogateescape"))
+    _held[worktree.path] = file, descriptor
+
+
+def forget_pending(path: str) -> None:
+    """The worktree at a path is written down, or was not made."""
+    file, descriptor = _held.pop(path, (None, -1))
+    if file is not None:
+        file.unlink(missing_ok=True)
+        os.close(descriptor)
+        with suppress(OSError):  # others are being made
+            file.parent.rmdir()
+
+
+def remove_orphans(state: Path, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Remove the worktrees that killed processes left; what became of each. One in which there is work is kept."""
+    try:
+        files = sorted((state / FOLDER).iterdir())
+    except OSError:
+        return ()
+    found: list[str] = []
+    for file in files:
+        with suppress(OSError, ValueError, TypeError, HandrailError), _lock_note(file) as text:
+            if text:
+                note = _remove_orphan(Worktree.from_json(text), env)
+                found.append(note)
+                if note.endswith("]"):
+                    continue  # it is kept
+            elif file.stat().st_mtime > time.time() - MINUTE:
+                continue  # it is being made
+            file.unlink()
+    with suppress(OSError):
+        (state / FOLDER).rmdir()
+    return tuple(found)
+
+
+def _remove_orphan(worktree: Worktree, env: Mapping[str, str]) -> str:
+    top, git = Path(worktree.repository), Git(env, (Path(worktree.repository),))
+    if note := end_worktree(worktree, env):
+        return note
+    if git.try_text(top, "rev-parse", "--verify", "--quiet", f"refs/heads/{worktree.branch}") == worktree.base:
+        with HOME:  # git was killed before the folder was there
+            git.text(top, "worktree", "prune")
+            git.text(top, "branch", "--quiet", "-D", worktree.branch)
+    return worktree.path
+
+
+@contextmanager
+def _lock_note(file: Path) -> Iterator[str]:
+    """The text of a note whose process is gone; BlockingIOError if it lives."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield os.read(descriptor, 65_536).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(descriptor)
