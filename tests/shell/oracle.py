@@ -24,7 +24,15 @@ def word_pattern(word: Word) -> str:
         return "(?:" + "|".join(re.escape(text) for text in known) + ")\0"
     if not word.single:
         return f"(?:{re.escape(word.prefix)}[^\0]*\0)*"
-    return "".join(re.escape(p.text) if p.kind is PieceKind.LITERAL else "[^\0]*" for p in word.pieces) + "\0"
+    found = ""
+    for before, piece in zip([None, *word.pieces[:-1]], word.pieces, strict=True):
+        if piece.kind is not PieceKind.LITERAL:
+            found += "[^\0]*"
+        elif before is not None and before.kind is PieceKind.TILDE:  # the name that belongs to it: `x=~-/a`
+            found += re.escape(piece.text[piece.text.find("/") :] if "/" in piece.text else "")
+        else:
+            found += re.escape(piece.text)
+    return found + "\0"
 
 
 def unnamed(analysis: Analysis, started: Iterable[Argv]) -> list[Argv]:
