@@ -17,6 +17,7 @@ from handrail.permissions.protected_names import Reach, names_of
 from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import SandboxSettings, read_settings
+from handrail.session.settings.git_files import git_files
 from handrail.session.settings.load import LoadedSettings
 
 WILD = lazy_pattern(r"[*?\[]")
@@ -27,16 +28,14 @@ OF_GIT = frozenset((".git", "git~1"))
 
 
 def sandbox_settings(loaded: LoadedSettings, policy: Policy, places: SettingsPlaces) -> SandboxSettings:
-    """The section of the settings, with what deny rules say about files; programs on the PATH are not written."""
+    """The section of the settings, with what deny rules say about files; what PATH and git's settings name is kept."""
     settings = with_rules(read_settings(loaded.sandbox, folder=places.cwd, home=places.home), policy)
     writable = (*policy.working_dirs, *map(os.path.realpath, settings.filesystem.allow_write))
     programs = program_folders(loaded.env.get("PATH", ""), writable)
+    # a folder in place of a missing file that git includes would keep git from working at all
+    kept = (*programs, *git_files(writable, str(places.home)).places)
     files = settings.filesystem
-    return (
-        replace(settings, filesystem=replace(files, deny_write=(*files.deny_write, *programs)))
-        if programs
-        else settings
-    )
+    return replace(settings, filesystem=replace(files, deny_write=(*files.deny_write, *kept))) if kept else settings
 
 
 def open_sandbox(

@@ -10,6 +10,7 @@ from handrail.files.search_path import program_folders
 from handrail.permissions.hidden_files import files_hidden_by
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.session.settings.caller_names import NO_NAMES, CallerNames
+from handrail.session.settings.git_files import git_files
 from handrail.session.settings.load import LoadedSettings
 from handrail.session.settings.rule_writer import GoverningSettings, RuleWriter
 from handrail.session.settings.rules import rules_and_problems
@@ -28,11 +29,13 @@ def build_policy(
     scripts: Iterable[str],
     names: CallerNames = NO_NAMES,
 ) -> Policy:
-    """The rules of all sources, the mode and the folders in one snapshot; programs and `scripts` are protected."""
+    """The rules of all sources, the mode and the folders in one snapshot; what runs without a call is protected."""
     modes = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_availability(modes).with_mode(loaded.mode.name)
     programs = program_folders(loaded.env.get("PATH", ""), loaded.folders)
-    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *scripts, *programs)
+    of_git = git_files(loaded.folders, str(places.home))
+    records = (*map(str, (places.state, places.user, places.claude)), *of_git.places, *of_git.missing)
+    own = (*map(os.path.realpath, records), *scripts, *programs)
     rules = rules_and_problems(loaded, given, places, names)
     files = [file.shown for file in loaded.settings.settings_files]
     named = empty.with_tool_names(names.tools).with_files(files)
