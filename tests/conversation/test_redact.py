@@ -3,7 +3,10 @@
 import itertools
 import json
 import string
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -107,6 +110,52 @@ SECRET_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"
         ("https://b.s3.amazonaws.com/k?X-Amz-Signature=" + "0f" * 32, "0f" * 32),
         ("https://hooks.slack.com/services/T000/B000/abcdefghijklmnop", "T000/B000/abcdefghijklmnop"),
         ("İİİ password=hunter2", "hunter2"),
+        # cloud keys, however they are given
+        (f"AKIAQ7XKZ3WMP4RTY6UV,{SECRET_KEY}\n", SECRET_KEY),
+        (f"aws configure set aws_secret_access_key {SECRET_KEY}", SECRET_KEY),
+        (f"AWS Secret Access Key [None]: {SECRET_KEY}", SECRET_KEY),
+        (f"setx AWS_SECRET_ACCESS_KEY {SECRET_KEY}", SECRET_KEY),
+        (f"aws_secret_access_key%3D{SECRET_KEY.replace('/', '%2F')}", SECRET_KEY.replace("/", "%2F")),
+        ("B2_APPLICATION_KEY=K001" + LONG, LONG),
+        ("MJ_APIKEY_PRIVATE=" + "0f" * 16, "0f" * 16),
+        ("Abc8Q~" + LONG[:34], LONG[:34]),
+        # passwords in other clothes
+        ("<password>hunter2!x</password>", "hunter2!x"),
+        ('<add key="ClearTextPassword" value="s3cretPW1" />', "s3cretPW1"),
+        ("db_password=swordfish\nuser=me", "swordfish"),
+        ("jdbc:mysql://h/db?user=me&password=swordfish&x=1", "swordfish"),
+        ("User Id=me;Password=swordfish;Trusted=no", "swordfish"),
+        ("mysqldump --password=swordfish db", "swordfish"),
+        ("DB_PASSWORD=hun&ter2(x$9\n", "hun&ter2(x$9"),
+        ("smtp_pass=hunter2x", "hunter2x"),
+        ("DB_PWD=hunter2x", "hunter2x"),
+        ('"pwd": "hunter2x"', "hunter2x"),
+        ("machine x\n  login me\n  password swordfish\n", "swordfish"),
+        ("mysql -uroot -phunter2x db", "hunter2x"),
+        ("curl -sS -u me:hunter2x https://x", "hunter2x"),
+        ("sshpass -p hunter2x ssh h", "hunter2x"),
+        ("docker login -u me -p hunter2xyz reg", "hunter2xyz"),
+        ("password: hunter2x\r\nuser: me\r\n", "hunter2x"),
+        ("password: hunter2x # the db", "hunter2x"),
+        ("password: >-\n  hunter2x\n", "hunter2x"),
+        ("data:\n  password: aHVudGVyMng=\n", "aHVudGVyMng="),
+        ("define('DB_PASSWORD', 'hunter2x');", "hunter2x"),
+        ('source.setPassword("hunter2x");', "hunter2x"),
+        ('password: str = "hunter2x"', "hunter2x"),
+        ("password=b'hunter2x'", "hunter2x"),
+        ('{\\\\\\"password\\\\\\": \\\\\\"hunter2x\\\\\\"}', "hunter2x"),
+        ("smtps://me%40x:p@ss1word@mail", "ss1word"),
+        (f"https://{LONG}@forge.example.invalid/x.git", LONG),
+        # indices, registries, mail and storage
+        ('{"auths":{"r":{"auth":"bWU6aHVudGVyMnh4eHg="}}}', "bWU6aHVudGVyMnh4eHg="),
+        ("npmAuthIdent: me:hunter2x", "hunter2x"),
+        (f"https://conda.anaconda.org/t/xx-{LONG}/channel", LONG),
+        (f"glrt-{LONG} gldt-{LONG}", LONG),
+        (f"xapp-1-A0-123-{LONG} xoxe.xoxp-1-{LONG}", LONG),
+        ("Cookie: session=abcdef0123456789", "abcdef0123456789"),
+        (f"Authorization: ApiKey {LONG}", LONG),
+        ("https://x/y?apikey=abc123def456", "abc123def456"),
+        (f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n{LONG}", LONG),
     ],
 )
 def test_what_a_name_says_to_be_secret_is_taken_out(text: str, secret: str) -> None:
@@ -125,6 +174,17 @@ def test_what_a_name_says_to_be_secret_is_taken_out(text: str, secret: str) -> N
         "password=args.password,",
         "def f(password: str = None, token: str = '') -> None:",
         "PWD=/home/x/1",
+        "OLDPWD=/home/x/1",
+        "    password=user_password\n",
+        "password=password\n",
+        "if password==stored_hash1:",
+        "first pass: 1234ms, bypass=abc1",
+        "the api_key parameter_of_this_function2 is needed",
+        "mysql -h host -P 3306 db",
+        'fields = ["password", "email"]',
+        "curl -u $USER:$PASS x",
+        "git+ssh://git@github.com/a/b",
+        "login me and then the page",
         "PASSWORD=${PW:-x1}",
         "password: <your password1>",
         "max_tokens=100000, token_count: 1234567890123456789",
@@ -167,6 +227,40 @@ def test_values_of_the_environment_are_taken_out_by_the_name_that_holds_them() -
         '[redacted:MY_API_KEY], [redacted:NPMTOKEN], "[redacted:NPMTOKEN]", abc, /run/secrets/token, /home/someone'
     )
     assert "correct" not in repr(redactor)
+
+
+ENCODED: dict[str, Callable[[str], str]] = {
+    "base64": lambda text: b64encode(text.encode()).decode(),
+    "base64 for addresses": lambda text: urlsafe_b64encode(text.encode()).decode(),
+    "an address": quote,
+    "a form": quote_plus,
+    "JSON": json.dumps,
+    "JSON of letters": lambda text: json.dumps(text, ensure_ascii=False),
+    "bytes in hexadecimal": lambda text: text.encode().hex(),
+    "UTF-16": lambda text: text.encode("utf-16-le").decode("latin-1"),
+}
+
+
+@pytest.mark.proves("R10", "X23")
+@given(
+    st.sampled_from(sorted(ENCODED)),
+    st.text(string.ascii_letters + " \n", max_size=9),
+    st.text(string.ascii_letters + string.digits + "+/=&%!", min_size=12, max_size=30),
+    st.text(string.ascii_letters + " \n", max_size=9),
+)
+def test_a_value_of_the_environment_is_found_in_every_encoding(
+    encoding: str, before: str, value: str, after: str
+) -> None:
+    encoded = ENCODED[encoding](before + value + after)
+
+    clean = build_redactor({"MY_API_KEY": value}).text(encoded)
+
+    assert "[redacted:" in clean
+    # at most what shares a letter of the code with its neighbours is left
+    left = clean.replace("[redacted:MY_API_KEY]", "|")
+    alone = ENCODED[encoding](value).strip('="')
+    assert alone not in left
+    assert len(left) <= len(encoded) - len(alone) + 8
 
 
 @pytest.mark.proves("R10")

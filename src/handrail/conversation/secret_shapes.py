@@ -1,0 +1,150 @@
+"""The shapes of secrets: keys and tokens of many vendors, private keys, passwords in addresses and command lines."""
+
+import re
+
+_EDGE = r"(?<![A-Za-z0-9])"
+_VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already removed
+
+_HEADER_VALUE = (
+    r"[\"']?\s{0,4}:\s{0,4}[\"']?"
+    rf"(?:[A-Za-z][\w-]{{0,20}}\s{{1,4}})?(?P<secret>{_VALUE}{{8,}})"
+)
+_BARE = r"(?![$<{\[%(])[^\s\"'\\,;&()<>{}$\[\]]"
+_END = r"(?![\w(.\[])"
+_ENV_LINE = r"[ \t]*(?:(?:export|ENV|set)[ \t]{1,4})?[A-Z0-9_]{0,60}"
+_ID_AND_KEY = r"[0-9A-Z]{16}[\"']?[\s,:;]{1,3}[\"']?(?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])"
+
+# label, a literal that is part of every match (in small letters if case does not matter), the shape; a group named
+# `secret` is what is removed, else all of it; nothing without a bound is looked for from each of many beginnings
+SHAPES: tuple[tuple[str, str, str], ...] = (
+    ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
+    ("api-key", "sk-", rf"{_EDGE}sk-(?!ant-)(?=[A-Za-z_-]{{0,200}}[0-9])[\w-]{{20,}}"),
+    ("stripe-key", "sk_", rf"{_EDGE}sk_(?:live|test)_[A-Za-z0-9]{{16,}}"),
+    ("stripe-key", "rk_", rf"{_EDGE}rk_(?:live|test)_[A-Za-z0-9]{{16,}}"),
+    ("github-token", "gh", r"gh[oprsu]_[A-Za-z0-9]{30,}"),
+    ("github-token", "github_pat_", r"github_pat_\w{22,}"),
+    ("gitlab-token", "gl", rf"{_EDGE}gl(?:pat|rt|dt|cbt|ptt|ft|imt|agent|soat|oas)-[\w-]{{18,}}"),
+    ("aws-key", "A", r"A(?<![A-Za-z0-9]A)(?:KI|SI)A[0-9A-Z]{16}(?![0-9A-Z])"),
+    ("aws-secret", "AKIA", rf"AKIA{_ID_AND_KEY}"),
+    ("aws-secret", "ASIA", rf"ASIA{_ID_AND_KEY}"),
+    ("alibaba-key", "LTAI", rf"{_EDGE}LTAI[A-Za-z0-9]{{12,24}}(?![A-Za-z0-9])"),
+    ("azure-key", "Q~", rf"{_EDGE}[\w~.-]{{3}}[78]Q~[\w~.-]{{31,40}}"),
+    ("google-token", "1//0", r"(?<!\w)1//0[\w-]{20,}"),
+    ("google-key", "AIza", r"AIza[\w-]{35}"),
+    ("google-token", "ya29.", r"ya29\.[\w-]{20,}"),
+    ("slack-token", "xox", r"xox[a-eoprs](?:\.xox[bp])?-[A-Za-z0-9%-]{10,}"),
+    ("slack-token", "xapp-", rf"{_EDGE}xapp-[A-Za-z0-9-]{{20,}}"),
+    ("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("pypi-token", "pypi-", r"pypi-[\w-]{40,}"),
+    ("huggingface-token", "hf_", rf"{_EDGE}hf_[A-Za-z0-9]{{30,}}"),
+    ("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{30,}"),
+    ("xai-key", "xai-", rf"{_EDGE}xai-[A-Za-z0-9]{{30,}}"),
+    ("cargo-token", "cio", rf"{_EDGE}cio[A-Za-z0-9]{{32}}(?![A-Za-z0-9])"),
+    ("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{40,}"),
+    ("nuget-key", "oy2", rf"{_EDGE}oy2[a-z0-9]{{43}}(?![A-Za-z0-9])"),
+    ("docker-token", "dckr_", r"dckr_(?:pat|oat)_[\w-]{20,}"),
+    ("package-index", "_auth", r"_auth(?:Token)?\s{0,2}=\s{0,2}[\"']?(?P<secret>(?![$<{\[])[\w+/=.-]{8,})"),
+    ("package-index", "_password", rf"(?<![A-Za-z0-9])_password\s{{0,2}}=\s{{0,2}}[\"']?(?P<secret>{_VALUE}{{6,}})"),
+    ("package-index", "npmauthident", rf"(?i)npmauthident[\"']?\s{{0,2}}:\s{{0,2}}[\"']?(?P<secret>{_VALUE}{{6,}})"),
+    ("package-index", "/t/", r"(?<=/t/)[a-z]{2}-(?=[\w-]{0,60}[0-9])[\w-]{20,}(?=/)"),
+    ("registry", '"auth', r"\"auth\\{0,7}\"\s{0,4}:\s{0,4}\\{0,7}\"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})\\{0,7}\""),
+    ("sendgrid-key", "SG.", rf"{_EDGE}SG\.[\w-]{{16,}}\.[\w-]{{32,}}"),
+    ("mailgun-key", "key-", rf"{_EDGE}key-[0-9a-f]{{32}}(?![0-9a-f])"),
+    ("mailchimp-key", "-us", rf"{_EDGE}[0-9a-f]{{32}}-us[0-9]{{1,2}}(?![A-Za-z0-9])"),
+    ("brevo-key", "xkeysib-", r"xkeysib-[0-9a-f]{64}-\w{16}"),
+    ("resend-key", "re_", rf"{_EDGE}re_(?=\w{{0,100}}[0-9])[A-Za-z0-9]{{8,100}}_[A-Za-z0-9]{{16,}}"),
+    ("twilio-key", "SK", r"SK(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![0-9a-f])"),
+    ("azure-key", "accountkey=", r"(?i)\baccountkey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
+    ("azure-key", "sharedaccesskey=", r"(?i)\bsharedaccesskey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
+    ("signed-url", "sig=", r"(?<=[?&])sig=(?P<secret>[\w%+/=-]{32,})"),
+    ("signed-url", "-signature=", r"(?i)(?<=[?&])x-(?:amz|goog)-signature=(?P<secret>[0-9a-f]{32,})"),
+    ("aws-token", "-security-token=", r"(?i)(?<=[?&])x-amz-security-token=(?P<secret>[\w%+/=-]{32,})"),
+    ("google-key", "GOCSPX-", r"GOCSPX-[\w-]{20,}"),
+    ("google-key", "GOOG1", rf"{_EDGE}GOOG1[A-Z0-9]{{20,}}"),
+    ("digitalocean-token", "_v1_", rf"{_EDGE}do[oprt]_v1_[0-9a-f]{{40,}}"),
+    ("dropbox-token", "sl.", rf"{_EDGE}sl\.[\w-]{{60,}}"),
+    ("databricks-token", "dapi", rf"{_EDGE}dapi[0-9a-f]{{32}}"),
+    ("vault-token", "hvs.", rf"{_EDGE}hvs\.[\w-]{{24,}}"),
+    ("vault-token", "hvb.", rf"{_EDGE}hvb\.[\w-]{{24,}}"),
+    ("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    ("shopify-token", "shp", rf"{_EDGE}shp(?:at|ca|pa|ss)_[0-9a-fA-F]{{32}}"),
+    ("supabase-token", "sbp_", rf"{_EDGE}sbp_[0-9a-f]{{40}}"),
+    ("grafana-token", "glsa_", rf"{_EDGE}glsa_[\w+/=-]{{32,}}"),
+    ("grafana-token", "glc_", rf"{_EDGE}glc_[\w+/=-]{{32,}}"),
+    ("replicate-token", "r8_", rf"{_EDGE}r8_[A-Za-z0-9]{{30,}}"),
+    ("heroku-key", "HRKU-", rf"{_EDGE}HRKU-[\w-]{{30,}}"),
+    ("telegram-token", ":AA", r"(?<!\w)[0-9]{8,10}:AA[\w-]{30,}"),
+    ("linear-key", "lin_", rf"{_EDGE}lin_(?:api|oauth)_[A-Za-z0-9]{{30,}}"),
+    ("notion-token", "ntn_", rf"{_EDGE}ntn_[A-Za-z0-9]{{40,}}"),
+    ("notion-token", "secret_", rf"{_EDGE}secret_[A-Za-z0-9]{{43}}(?![A-Za-z0-9])"),
+    ("pulumi-token", "pul-", rf"{_EDGE}pul-[0-9a-f]{{40}}"),
+    ("artifactory-key", "AKCp", rf"{_EDGE}AKCp[A-Za-z0-9]{{50,}}"),
+    ("atlassian-token", "ATATT3", rf"{_EDGE}ATATT3[\w=-]{{50,}}"),
+    ("atlassian-token", "ATBB", rf"{_EDGE}ATBB[A-Za-z0-9]{{32}}(?![A-Za-z0-9])"),
+    ("figma-token", "fig", rf"{_EDGE}fig[dour]{{1,2}}_[\w-]{{30,}}"),
+    ("postman-key", "PMAK-", rf"{_EDGE}PMAK-[0-9a-f]{{24}}-[0-9a-f]{{34}}"),
+    ("newrelic-key", "NRAK-", rf"{_EDGE}NRAK-[A-Z0-9]{{27}}"),
+    ("sentry-token", "sntry", rf"{_EDGE}sntry[su]_[\w+/=-]{{30,}}"),
+    ("doppler-token", "dp.", rf"{_EDGE}dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{{36,}}"),
+    ("planetscale-token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[\w.-]{30,}"),
+    ("fly-token", "fm2_", rf"{_EDGE}fm2_[\w+/=-]{{40,}}"),
+    ("netlify-token", "nfp_", rf"{_EDGE}nfp_[A-Za-z0-9]{{36,}}"),
+    ("square-token", "sq0", rf"{_EDGE}sq0(?:csp|atp|idp)-[\w-]{{22,}}"),
+    ("webhook", "whsec_", rf"{_EDGE}whsec_[A-Za-z0-9+/=]{{24,}}"),
+    ("perplexity-key", "pplx-", rf"{_EDGE}pplx-[A-Za-z0-9]{{30,}}"),
+    ("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    ("webhook", "hooks.slack.com/", r"(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{20,}"),
+    ("webhook", "/api/webhooks/", r"(?<=/api/webhooks/)[0-9]{15,}/[\w-]{40,}"),
+    ("password", "PASSWORD=", rf"PASSWORD=(?P<secret>{_BARE}{{4,300}}+){_END}"),
+    ("password", "PASSWORD=", rf"(?m)^{_ENV_LINE}PASSWORD=(?P<secret>(?![$`\"'<{{(%])[^\s\"'`]{{4,300}})[ \t]*\r?$"),
+    ("password", "password", r"(?i)\blogin\s{1,20}\S{1,200}\s{1,20}password[ \t]{1,4}(?P<secret>\S{3,300})"),
+    ("password", "bindpw", r"(?m)^[ \t]*bindpw[ \t]{1,20}(?P<secret>\S{4,300})"),
+    (
+        "password",
+        "curl",
+        rf"\bcurl\b[^\n|;]{{0,200}}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{{1,64}}:(?P<secret>{_VALUE}{{3,200}})",
+    ),
+    ("password", "sshpass", rf"\bsshpass\s{{1,4}}-p ?[\"']?(?P<secret>{_VALUE}{{3,200}})"),
+    ("password", "mysql", rf"\bmysql\w{{0,20}}\s[^\n|;]{{0,100}}?(?<=\s)-p[\"']?(?P<secret>(?!-){_VALUE}{{4,200}})"),
+    ("password", "login", rf"\blogin\s[^\n|;]{{0,100}}?(?<=\s)-p[ =][\"']?(?P<secret>(?!-){_VALUE}{{4,200}})"),
+    ("query-key", "key=", r"(?i)[?&](?:api|access)[_-]?key=(?P<secret>(?=[\w%.~-]{0,100}[0-9])[\w%.~-]{10,300})"),
+    ("password", "pwd=", r"(?i);\s{0,2}pwd=(?P<secret>[^;\s\"']{4,200})"),
+    # the second half passes over what begins like one, so that its end is looked for once
+    ("jwt", "eyJ", r"(?P<secret>eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,})|eyJ[\w-]{8,}"),
+    (
+        "private-key",
+        "PRIVATE KEY-----",
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
+    ),
+    (
+        "private-key",
+        "PRIVATE KEY BLOCK-----",
+        r"-----BEGIN PGP PRIVATE KEY BLOCK-----[\s\S]*?(?:-----END PGP PRIVATE KEY BLOCK-----|\Z)",
+    ),
+    (
+        "private-key",
+        "Private-Lines:",
+        r"Private-Lines: [0-9]{1,4}\s{1,2}(?P<secret>(?:[A-Za-z0-9+/=]{1,80}\s{0,2}){1,400})",
+    ),
+    (
+        "header",
+        "cookie",
+        r"(?i)\b(?:set-)?cookie[\"']?\s{0,4}:\s{0,4}[\"']?(?P<secret>[^\s=;\"']{1,100}=[^\n\"']{8,4000})",
+    ),
+    ("header", "authorization", rf"(?i)\bauthorization{_HEADER_VALUE}"),
+    ("header", "api-key", rf"(?i)\b(?:x-|x-goog-)?api-key{_HEADER_VALUE}"),
+    ("bearer", "earer", rf"\b[Bb]earer\s{{1,4}}(?P<secret>(?=[^\s]*[0-9]){_VALUE}{{16,}})"),
+    ("url-password", "://", r"://[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/\"'<>]{3,256})@"),
+    ("url-token", "://", r"://(?P<secret>(?=[\w-]{0,100}[0-9])[\w-]{20,256})@"),
+)
+
+
+def _sooner(needle: str, shape: str) -> str:
+    """The shape with its literal beginning first: then `re` looks for that before anything else."""
+    literal = re.escape(needle)
+    rest = shape.removeprefix(_EDGE + literal)
+    return shape if rest == shape else rf"{literal}(?<![A-Za-z0-9]{literal}){rest}"
+
+
+NEEDLES = tuple((needle, shape.startswith("(?i)"), label, _sooner(needle, shape)) for label, needle, shape in SHAPES)
+"""What must be in a text, whether case does not matter, the label and the shape."""
