@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 else:
     platformdirs = lazy("platformdirs")
 
+UNKNOWN_OWNER = 65534
+"""Whom the kernel names for users of another machine or container."""
 RUN_FOLDERS = ("runs", "results", "hooks")
 """Each run has a folder of its own in them: that of its session, or one with the process id in its name."""
 
@@ -28,7 +30,7 @@ def state_folder(variables: Mapping[str, str]) -> Path:
     The owner's state folder; `HANDRAIL_STATE_DIR` moves it. It is not made here.
 
     Raises:
-        HandrailError: it belongs to another user, or others can write to it: trust, rules and sessions could be theirs.
+        HandrailError: it belongs to another user, or others can write or replace it: what is trusted could be theirs.
     """
     folder = _state_folder(variables)
     if problem := _sharing_problem(folder):
@@ -44,10 +46,52 @@ def _sharing_problem(folder: Path) -> str:
     try:
         found = folder.stat()
     except OSError:
-        return ""
+        return _way_problem(folder)
     if found.st_uid != os.geteuid():
         return f"belongs to another user (uid {found.st_uid})"
-    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o})" if found.st_mode & 0o022 else ""
+    if found.st_mode & 0o022:
+        return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o})"
+    return _way_problem(folder) or (_inner_problem(folder) if found.st_mode & 0o011 else "")
+
+
+def _way_problem(folder: Path) -> str:
+    """Why others can put another folder into its place: a folder or a link above it, as spelled and as it leads."""
+    real = Path(os.path.realpath(folder))
+    for each in dict.fromkeys((folder, *folder.parents, *real.parents)):
+        try:
+            found = each.lstat()
+        except OSError:
+            continue
+        is_link = stat.S_ISLNK(found.st_mode)
+        # root may work in the home of anybody, and an owner that this system does not know is nobody
+        if found.st_uid not in (0, os.geteuid(), UNKNOWN_OWNER) and (is_link or os.geteuid() != 0):
+            return f"lies behind {str(each)!r}, which belongs to another user (uid {found.st_uid})"
+        if not is_link and each != real and _is_open(found):
+            return f"lies below {str(each)!r}, which others can write (mode {stat.S_IMODE(found.st_mode):o})"
+    return ""
+
+
+def _is_open(found: os.stat_result) -> bool:
+    """Whether others can rename what lies in a folder. The own group is mostly a group of one."""
+    others = 0o002 if found.st_gid == os.getegid() else 0o022
+    return bool(found.st_mode & others) and not found.st_mode & stat.S_ISVTX
+
+
+def _inner_problem(folder: Path) -> str:
+    """Why others can change what lies in a folder that they can enter."""
+    try:
+        with os.scandir(folder) as entries:
+            inside = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    except OSError:
+        return ""
+    return next(
+        (
+            f"holds {name!r}, which others can write or own (mode {stat.S_IMODE(found.st_mode):o}, uid {found.st_uid})"
+            for name, found in inside
+            if found.st_uid != os.geteuid() or (not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o022)
+        ),
+        "",
+    )
 
 
 def _state_folder(variables: Mapping[str, str]) -> Path:
