@@ -24,7 +24,10 @@ OF_THE_ISSUE = (
     "lib/site-packages/x.pth", ".yarnrc.local", ".crushrc", "crushrc", ".kilo/kilo.json", "kilo.jsonc",
     ".agent/mcp_config.json", "mise/config.toml", "_agents/hooks.json", ".config/lefthook.yml", "lefthook.jsonc",
     "simple-git-hooks.json", ".jj/repo/config-id",
-    ".jj/workspace-config.toml", "devenv.yaml", ".gvimrc",
+    ".jj/workspace-config.toml", "devenv.yaml", ".gvimrc", ".githooks/pre-commit",
+    ".openhands/setup.sh", ".vibe/config.toml",
+    ".pdbrc", ".iex.exs", "rust-toolchain.toml", ".flox/env/manifest.toml", ".bsp/sbt.json", "env/bin/python",
+    "captainhook.json", ".shadowenv.d/a.lisp", ".ghci", ".replit",
 )  # fmt: skip
 
 
@@ -44,6 +47,7 @@ def test_what_agents_editors_and_builds_run_is_asked_about(name: str, tmp_path: 
     [
         ".github/CODEOWNERS", "workflows/ci.yml", "cursor/a.py", "bin/tool", "src/venv.py", "code-workspace.md",
         "hg/hgrc", "docs/mise.md", "lefthook.md", "node_modules/a/index.js", "a.pth", "Makefile", "README.md",
+        "env/a.py", "githooks.md", ".env.example", "rust/toolchain.toml", "conftest.py", "package.json",
     ],
 )  # fmt: skip
 def test_everyday_files_are_not_protected(name: str, tmp_path: Path) -> None:
