@@ -1,6 +1,7 @@
 """`handrail -p` as a process, with a model, a server or a project that means no good."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -120,6 +121,40 @@ def test_what_is_logged_does_not_steer_the_terminal() -> None:
     program = f"import logging; from handrail.cli.run import plain_log; plain_log(); {log}"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stderr.endswith("handrail: a\\x1b[31mb\n")
+
+
+STEERING = "a\x1b]0;t\x07\x9b31m\x85\u202e\u2066b"
+
+
+@pytest.mark.proves("X23")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("config", "get", STEERING),
+        ("config", "unset", STEERING),
+        ("config", "get", f"permissions.{STEERING}", "--json"),
+        ("sessions", "import", f"/nowhere/{STEERING}"),
+        ("cassette", "show", STEERING),
+        ("mcp", "get", STEERING),
+        ("permissions", "test", "Read", json.dumps({"file_path": STEERING})),
+        ("-p", "x", "--add-dir", STEERING),
+        ("x y", "--model", "m", "--effort", STEERING),
+    ],
+)
+def test_what_is_given_does_not_steer_the_terminal_when_it_is_named(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+    ran = subprocess.run(
+        [sys.executable, "-m", "handrail", *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        input=b"",
+        check=False,
+    )
+
+    said = (ran.stdout + ran.stderr).decode()
+    assert not [sign for sign in STEERING[1:-1] if not sign.isascii() or not sign.isprintable() if sign in said], said
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize("command", ["./check.sh", '"$HANDRAIL_PROJECT_DIR"/check.sh', "sh check.sh --all"])

@@ -48,7 +48,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = tuple(chosen.key.split(".")) if chosen.way == "get" else ()
     value = settings.get(*path)
     if value is None:
-        sys.stderr.write(f"handrail: {chosen.key} {_why_missing(path)}\n")
+        sys.stderr.write(f"handrail: {plain(chosen.key)} {plain(_why_missing(path))}\n")
         return MISSING
     if chosen.show_source:
         rows = [{"key": key, "value": value, "source": source} for key, value, source in origins(settings, path)]
@@ -116,7 +116,7 @@ def change(chosen: argparse.Namespace, places: SettingsPlaces) -> int:
     if chosen.way == "unset":
         there = read_document(file)
         if there is None or (not there.broken and Settings(values=there.values).get(*path) is None):
-            sys.stderr.write(f"handrail: {chosen.key} is not set in {file.shown}.\n")
+            sys.stderr.write(f"handrail: {plain(f'{chosen.key} is not set in {file.shown}')}.\n")
             return MISSING
         edit(file, places, lambda text: remove_key(text, path))
     else:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from handrail.cli.flags import Flags, read_flags
+from handrail.conversation.plain import plain
 from handrail.errors import DemoWantedError, FlagError, HandrailError
 from handrail.lazy import lazy
 from handrail.tui.interactive.frames import RESTORE, FrameOutput
@@ -41,7 +42,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         flags = read_flags(arguments)
     except FlagError as error:
-        sys.stderr.write(f"{error.usage}handrail: error: {error}\n")
+        sys.stderr.write(f"{error.usage}handrail: error: {plain(str(error))}\n")
         return USAGE
     prompt = first_prompt(flags.chosen)
     is_plain = flags.chosen.plain or os.environ.get("TERM", "dumb") == "dumb"
@@ -140,7 +141,7 @@ class TerminalConversation:
 
     def _say_farewell(self, error: BaseException | None) -> None:
         if error is not None:
-            sys.stderr.write(f"handrail: {error}\n")
+            sys.stderr.write(f"handrail: {plain(str(error))}\n")
         session = self._session
         if session is not None and session.transcript is not None and session.conversation.messages:
             sys.stderr.write(f"handrail: the session is kept. Go on with:\n  handrail --resume {session.id}\n")

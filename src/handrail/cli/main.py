@@ -374,6 +374,6 @@ def run(arguments: Sequence[str]) -> int:
         _import_command("handrail.cli.permission_flags").warn(str(error))
         return USAGE
     except OSError as error:
-        sys.stderr.write(f"handrail: {_file_problem(error)}\n")
+        _import_command("handrail.cli.permission_flags").warn(_file_problem(error))
         return FAILED
     return code
