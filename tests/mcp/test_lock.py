@@ -84,6 +84,7 @@ def test_a_lock_that_is_not_what_was_written_is_refused(change: Any, problem: st
         pytest.param("gitlab", "", id="another name"),
         pytest.param("Datenbänke", "", id="a name in another language"),
         pytest.param("GitHub", "looks like that of the server 'github'", id="another case"),
+        pytest.param("My.Files", "looks like that of the server 'my files'", id="another case and another sign"),
         pytest.param("g\u0456thub", "looks like", id="a Cyrillic letter"),
         pytest.param("g\u00edthub", "looks like", id="an accent"),
         pytest.param("git\u200bhub", "invisible character U+200B", id="an invisible character"),
@@ -93,7 +94,7 @@ def test_a_lock_that_is_not_what_was_written_is_refused(change: Any, problem: st
     ],
 )
 def test_servers_that_imitate_another_are_named(name: str, problem: str) -> None:
-    found = server_problem(name, ["github", "files"])
+    found = server_problem(name, ["github", "my files"])
 
     assert problem in found
     assert bool(found) == bool(problem)

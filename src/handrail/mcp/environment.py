@@ -9,6 +9,8 @@ BASICS = frozenset(
     HOME USER LOGNAME SHELL PATH TERM TZ LANG LANGUAGE TMPDIR
     XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
     SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS
+    LC_ALL LC_ADDRESS LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC
+    LC_PAPER LC_TELEPHONE LC_TIME
     HANDRAIL_GATEWAY
     """.split()  # noqa: SIM905
 )
@@ -21,4 +23,4 @@ def basic_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_basic(name: str, value: str) -> bool:
-    return name in BASICS or name.startswith("LC_") or (name.upper() in PROXIES and "@" not in value)
+    return name in BASICS or (name.upper() in PROXIES and "@" not in value)

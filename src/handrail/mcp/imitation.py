@@ -7,6 +7,8 @@ Letters that look alike are compared as one, and what cannot be seen is left out
 import unicodedata
 from collections.abc import Iterable
 
+from handrail.tools.mcp_names import server_name
+
 RESERVED = frozenset(("handrail", "mcp", "builtin", "built-in", "system"))
 PLUGIN = "plugin_"
 """How the names of servers of plugins begin."""
@@ -30,9 +32,9 @@ def server_problem(name: str, others: Iterable[str]) -> str:
         return f"its name holds the invisible character {bad}"
     if name.casefold() in RESERVED or name.casefold().startswith(PLUGIN):
         return f"the name {name!r} is reserved"
-    plain, seen = name.casefold(), skeleton(name)
+    plain, seen = server_name(name).casefold(), skeleton(name)
     for other in others:
-        alike = other.casefold() == plain or (not (other + name).isascii() and skeleton(other) == seen)
+        alike = server_name(other).casefold() == plain or (not (other + name).isascii() and skeleton(other) == seen)
         if other != name and alike:
             return f"its name looks like that of the server {other!r}"
     return ""
