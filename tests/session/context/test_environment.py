@@ -130,9 +130,13 @@ def test_without_a_git_program_or_with_one_inside_the_project_the_branch_is_stil
     planted.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
     planted.chmod(0o755)
 
-    for path in (str(repository), ".", ""):
+    (repository.parent / "link").symlink_to(repository)
+    opened = os.open(repository, os.O_RDONLY)
+    spellings = (repository, repository.parent / "link", repository / "x" / "..", f"/proc/self/fd/{opened}")
+    for path in (*map(str, spellings), ".", ""):
         facts = GitProbe(repository, {"PATH": path}).facts()
         assert facts == GitFacts("main", note="there is no git program")
+    os.close(opened)
     assert not (repository / "ran").exists()
 
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from handrail.extensions.places import repository_of
+from handrail.files.search_path import absolute_folders, find_program, lies_in
 from handrail.loop.prompt import EnvironmentFacts, GitFacts
 
 PATIENCE = 0.03
@@ -65,15 +66,18 @@ class GitProbe:
         if not asks:
             self._end_with("see git status")
             return
-        program = _git_program(env, self._root)
+        inside = (str(self._root), os.path.realpath(self._root))
+        folders = absolute_folders(env.get("PATH", os.defpath))
+        path = os.pathsep.join(each for each in folders if not lies_in(each, inside))
+        program = find_program("git", path)  # none that a project brings along
         if folder is None:
             self._end_with(".git leads nowhere")
-        elif program is None:
+        elif not program:
             self._end_with("there is no git program")
         elif runs_filters(folder):
             self._end_with("the repository may define filters or includes, which git status could run")
         else:
-            self._process = _start(program, folder, self._root, env)
+            self._process = _start(program, folder, self._root, {**env, "PATH": path})
             if _size(folder / "index") > LARGE_INDEX:
                 self._patience = 0.0
                 with suppress(OSError):
@@ -183,16 +187,6 @@ def parse_status(output: bytes) -> tuple[str, tuple[str, ...]]:
             if record[0] in "RC":
                 next(records, "")  # the old name follows as a record of its own
     return upstream, tuple(changes)
-
-
-def _git_program(env: Mapping[str, str], root: Path) -> str | None:
-    """The first git on the path that no project brings along."""
-    for folder in map(Path, env.get("PATH", os.defpath).split(os.pathsep)):
-        program = folder / "git"
-        foreign = folder.is_absolute() and not folder.is_relative_to(root)
-        if foreign and program.is_file() and os.access(program, os.X_OK):
-            return str(program)
-    return None
 
 
 def _start(program: str, folder: Path, root: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
