@@ -63,6 +63,13 @@ def test_a_token_of_a_known_shape_is_taken_out_and_named(name: str) -> None:
 
 
 @pytest.mark.proves("R10")
+@pytest.mark.parametrize("name", sorted(set(FAKES) - {"private-key", "private-key without an end"}))
+@pytest.mark.parametrize("before", ["\n", "\t", "\r\n", "x\n", '"'])
+def test_a_token_at_the_beginning_of_a_line_is_found_in_json_too(name: str, before: str) -> None:
+    assert FAKES[name] not in PLAIN.text(json.dumps({"text": f"{before}{FAKES[name]}\n"}))
+
+
+@pytest.mark.proves("R10")
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
@@ -146,6 +153,13 @@ SECRET_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"
         ('{\\\\\\"password\\\\\\": \\\\\\"hunter2x\\\\\\"}', "hunter2x"),
         ("smtps://me%40x:p@ss1word@mail", "ss1word"),
         (f"https://{LONG}@forge.example.invalid/x.git", LONG),
+        # lines as tools and JSON hold them
+        ("     8\tdb_password=swordfish\n", "swordfish"),
+        ("src/a.env:12:db_password=swordfish\n", "swordfish"),
+        ("+db_password=swordfish\n-db_password=salmonfish\n", "salmonfish"),
+        (json.dumps("x\ndb_password=swordfish\ny"), "swordfish"),
+        (json.dumps("x\ncurl -u me:hunter2x https://x"), "hunter2x"),
+        (json.dumps("x\nAuthorization: Bearer abcd1234efgh"), "abcd1234efgh"),
         # indices, registries, mail and storage
         ('{"auths":{"r":{"auth":"bWU6aHVudGVyMnh4eHg="}}}', "bWU6aHVudGVyMnh4eHg="),
         ("npmAuthIdent: me:hunter2x", "hunter2x"),

@@ -57,9 +57,12 @@ KEY_FLAG = rf"[ \t]{{1,4}}({_DIGIT}{_BARE}{{16,300}}+){_END}"
 FLAG = lazy_pattern(r"(?<![\w-])--[A-Za-z-]*\Z")
 
 # where nothing but a value can stand, it may be a word: a line of its own, an address, a connection string, a flag
-WORD_LINE = lazy_pattern(r"(?m:^(?:export[ \t]{1,4})?[\w.-]{0,40}\Z)")
+_NUMBER = r"(?:[ \t]{0,8}\d{1,7}(?:\t|\\t|[:\N{RIGHTWARDS ARROW}]))?"  # of a line, as tools write it
+WORD_LINE = lazy_pattern(
+    rf"(?m:(?:^|\\n)(?:[^\s:]{{0,80}}:)?{_NUMBER}[-+<> ]{{0,2}}(?:export[ \t]{{1,4}})?[\w.-]{{0,40}}\Z)"
+)  # also one inside JSON
 WORD_PLACE = lazy_pattern(r"(?:[?&;][ \t]{0,2}[\w.-]{0,40}|(?<![\w-])--[A-Za-z-]{0,40})\Z")
-LINE_WORD = rf"(?m:=({_BARE}{{4,300}}+)[ \t]*\r?$)"
+LINE_WORD = rf"(?m:=({_BARE}{{4,300}}+)[ \t]*(?:\r?$|\\[nr]|\"))"
 PLACE_WORD = rf"(?m:=({_BARE}{{4,300}}+)(?=[&;\s\"']|$))"
 NO_VALUES = frozenset(("none", "null", "true", "false", "undefined", "password", "passwd", "secret", "token", "pass"))
 # a name with an underscore and a mixture that no word is: `setx AWS_SECRET_ACCESS_KEY ...`
@@ -80,7 +83,7 @@ def assigned_values(text: str, small: str) -> Iterator[tuple[int, int, bool]]:
 
 def _password(text: str, start: int, end: int) -> re.Match[str] | None:
     value = re.compile(PASSWORD_VALUE).match(text, end)
-    before = max(start - 64, 0)
+    before = max(start - 160, 0)
     if value is None and FLAG.search(text, before, start):
         value = re.compile(PASSWORD_FLAG).match(text, end)
     if value is None and text.startswith("=", end):

@@ -2,7 +2,7 @@
 
 import re
 
-_EDGE = r"(?<![A-Za-z0-9])"
+_EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"  # in JSON, a line begins behind a letter
 _VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already removed
 
 _HEADER_VALUE = (
@@ -24,7 +24,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("github-token", "gh", r"gh[oprsu]_[A-Za-z0-9]{30,}"),
     ("github-token", "github_pat_", r"github_pat_\w{22,}"),
     ("gitlab-token", "gl", rf"{_EDGE}gl(?:pat|rt|dt|cbt|ptt|ft|imt|agent|soat|oas)-[\w-]{{18,}}"),
-    ("aws-key", "A", r"A(?<![A-Za-z0-9]A)(?:KI|SI)A[0-9A-Z]{16}(?![0-9A-Z])"),
+    ("aws-key", "AKIA", rf"{_EDGE}AKIA[0-9A-Z]{{16}}(?![0-9A-Z])"),
+    ("aws-key", "ASIA", rf"{_EDGE}ASIA[0-9A-Z]{{16}}(?![0-9A-Z])"),
     ("aws-secret", "AKIA", rf"AKIA{_ID_AND_KEY}"),
     ("aws-secret", "ASIA", rf"ASIA{_ID_AND_KEY}"),
     ("alibaba-key", "LTAI", rf"{_EDGE}LTAI[A-Za-z0-9]{{12,24}}(?![A-Za-z0-9])"),
@@ -53,9 +54,9 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("mailchimp-key", "-us", rf"{_EDGE}[0-9a-f]{{32}}-us[0-9]{{1,2}}(?![A-Za-z0-9])"),
     ("brevo-key", "xkeysib-", r"xkeysib-[0-9a-f]{64}-\w{16}"),
     ("resend-key", "re_", rf"{_EDGE}re_(?=\w{{0,100}}[0-9])[A-Za-z0-9]{{8,100}}_[A-Za-z0-9]{{16,}}"),
-    ("twilio-key", "SK", r"SK(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![0-9a-f])"),
-    ("azure-key", "accountkey=", r"(?i)\baccountkey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
-    ("azure-key", "sharedaccesskey=", r"(?i)\bsharedaccesskey=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
+    ("twilio-key", "SK", rf"{_EDGE}SK[0-9a-f]{{32}}(?![0-9a-f])"),
+    ("azure-key", "accountkey=", rf"(?i){_EDGE}accountkey=(?P<secret>[A-Za-z0-9+/]{{40,}}={{0,2}})"),
+    ("azure-key", "sharedaccesskey=", rf"(?i){_EDGE}sharedaccesskey=(?P<secret>[A-Za-z0-9+/]{{40,}}={{0,2}})"),
     ("signed-url", "sig=", r"(?<=[?&])sig=(?P<secret>[\w%+/=-]{32,})"),
     ("signed-url", "-signature=", r"(?i)(?<=[?&])x-(?:amz|goog)-signature=(?P<secret>[0-9a-f]{32,})"),
     ("aws-token", "-security-token=", r"(?i)(?<=[?&])x-amz-security-token=(?P<secret>[\w%+/=-]{32,})"),
@@ -97,16 +98,24 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("webhook", "/api/webhooks/", r"(?<=/api/webhooks/)[0-9]{15,}/[\w-]{40,}"),
     ("password", "PASSWORD=", rf"PASSWORD=(?P<secret>{_BARE}{{4,300}}+){_END}"),
     ("password", "PASSWORD=", rf"(?m)^{_ENV_LINE}PASSWORD=(?P<secret>(?![$`\"'<{{(%])[^\s\"'`]{{4,300}})[ \t]*\r?$"),
-    ("password", "password", r"(?i)\blogin\s{1,20}\S{1,200}\s{1,20}password[ \t]{1,4}(?P<secret>\S{3,300})"),
+    (
+        "password",
+        "password",
+        rf"(?i){_EDGE}login\s{{1,20}}\S{{1,200}}\s{{1,20}}password[ \t]{{1,4}}(?P<secret>[^\s\\]{{3,300}})",
+    ),
     ("password", "bindpw", r"(?m)^[ \t]*bindpw[ \t]{1,20}(?P<secret>\S{4,300})"),
     (
         "password",
         "curl",
-        rf"\bcurl\b[^\n|;]{{0,200}}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{{1,64}}:(?P<secret>{_VALUE}{{3,200}})",
+        rf"{_EDGE}curl\b[^\n|;]{{0,200}}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{{1,64}}:(?P<secret>{_VALUE}{{3,200}})",
     ),
-    ("password", "sshpass", rf"\bsshpass\s{{1,4}}-p ?[\"']?(?P<secret>{_VALUE}{{3,200}})"),
-    ("password", "mysql", rf"\bmysql\w{{0,20}}\s[^\n|;]{{0,100}}?(?<=\s)-p[\"']?(?P<secret>(?!-){_VALUE}{{4,200}})"),
-    ("password", "login", rf"\blogin\s[^\n|;]{{0,100}}?(?<=\s)-p[ =][\"']?(?P<secret>(?!-){_VALUE}{{4,200}})"),
+    ("password", "sshpass", rf"{_EDGE}sshpass\s{{1,4}}-p ?[\"']?(?P<secret>{_VALUE}{{3,200}})"),
+    (
+        "password",
+        "mysql",
+        rf"{_EDGE}mysql\w{{0,20}}\s[^\n|;]{{0,100}}?(?<=\s)-p[\"']?(?P<secret>(?!-){_VALUE}{{4,200}})",
+    ),
+    ("password", "login", rf"{_EDGE}login\s[^\n|;]{{0,100}}?(?<=\s)-p[ =][\"']?(?P<secret>(?!-){_VALUE}{{4,200}})"),
     ("query-key", "key=", r"(?i)[?&](?:api|access)[_-]?key=(?P<secret>(?=[\w%.~-]{0,100}[0-9])[\w%.~-]{10,300})"),
     ("password", "pwd=", r"(?i);\s{0,2}pwd=(?P<secret>[^;\s\"']{4,200})"),
     # the second half passes over what begins like one, so that its end is looked for once
@@ -129,11 +138,11 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     (
         "header",
         "cookie",
-        r"(?i)\b(?:set-)?cookie[\"']?\s{0,4}:\s{0,4}[\"']?(?P<secret>[^\s=;\"']{1,100}=[^\n\"']{8,4000})",
+        rf"(?i){_EDGE}(?:set-)?cookie[\"']?\s{{0,4}}:\s{{0,4}}[\"']?(?P<secret>[^\s=;\"']{{1,100}}=[^\n\"']{{8,4000}})",
     ),
-    ("header", "authorization", rf"(?i)\bauthorization{_HEADER_VALUE}"),
-    ("header", "api-key", rf"(?i)\b(?:x-|x-goog-)?api-key{_HEADER_VALUE}"),
-    ("bearer", "earer", rf"\b[Bb]earer\s{{1,4}}(?P<secret>(?=[^\s]*[0-9]){_VALUE}{{16,}})"),
+    ("header", "authorization", rf"(?i){_EDGE}authorization{_HEADER_VALUE}"),
+    ("header", "api-key", rf"(?i){_EDGE}(?:x-|x-goog-)?api-key{_HEADER_VALUE}"),
+    ("bearer", "earer", rf"{_EDGE}[Bb]earer\s{{1,4}}(?P<secret>(?=[^\s]*[0-9]){_VALUE}{{16,}})"),
     ("url-password", "://", r"://[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/\"'<>]{3,256})@"),
     ("url-token", "://", r"://(?P<secret>(?=[\w-]{0,100}[0-9])[\w-]{20,256})@"),
 )
@@ -143,7 +152,7 @@ def _sooner(needle: str, shape: str) -> str:
     """The shape with its literal beginning first: then `re` looks for that before anything else."""
     literal = re.escape(needle)
     rest = shape.removeprefix(_EDGE + literal)
-    return shape if rest == shape else rf"{literal}(?<![A-Za-z0-9]{literal}){rest}"
+    return shape if rest == shape else rf"{literal}(?:(?<![A-Za-z0-9]{literal})|(?<=\\[nrt]{literal})){rest}"
 
 
 NEEDLES = tuple((needle, shape.startswith("(?i)"), label, _sooner(needle, shape)) for label, needle, shape in SHAPES)
