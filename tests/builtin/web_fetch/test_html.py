@@ -87,6 +87,14 @@ def test_the_main_text_comes_with_links_tables_lists_and_code(reader: str) -> No
         "<p id=x>SECRET</p><style>/* { */ a{} h1, p#x { Color:red; VISIBILITY : hidden }</style>",
         "<style>@import 'a'; .x.y{display:none!important}</style><div class='y x'><p>SECRET</p></div>",
         "<style>@media screen{.y{color:red}} .x{display:none}</style><p class=x>SECRET</p>",
+        "<style><!-- .x{display:none} --></style><p class=x>SECRET</p>",
+        "<!---!>SECRET-->",
+        "<script><!-- <script></script>SECRET--></script>",
+        "<noembed>SECRET</noembed><noframes>SECRET</noframes><datalist><option>SECRET</datalist>",
+        "<section><span hidden><div></span>SECRET</div></section>",
+        "<div hidden><table><tr><td></div>SECRET</table></div>",
+        "<p><b hidden>SECRET</p>SECRET<p>SECRET</b></p>",
+        "<div hidden><p><td>SECRET</div>",
     ],
 )
 def test_what_a_person_would_not_see_is_left_out(reader: str, hidden: str) -> None:
@@ -121,6 +129,38 @@ def test_an_element_that_was_left_open_hides_no_more_than_itself(reader: str) ->
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<!doctype html><title>x</title><head><meta charset=utf-8><p>one<p>two",
+        "<head>one<p>two",
+        "<table><tr><td>one<tr><td>two</table>",
+        "<table><thead hidden><tr><th>SECRET<tbody><tr><td>one<td>two</table>",
+        "<table><tr hidden><td>SECRET<tr><td>one<td>two</table>",
+        "<p>one<svg class=icon /> two",
+        "<p>one</p><svg><path d='M0'><p>two",
+        "<noscript><!-- </noscript><p>one</p><noscript><style>p.x{display:none}</noscript><p class=x>two",
+        "<style media=print>.x{display:none}</style><p>one<p class=x>two",
+        "<h1 hidden>SECRET</h2><p>one<p>two",
+        "<p>one<plaintext><p hidden>two",
+    ],
+)
+def test_what_a_person_sees_stays_whatever_tags_were_left_out(reader: str, page: str) -> None:
+    text = read(page)
+
+    assert "SECRET" not in text
+    assert "one" in text
+    assert "two" in text
+
+
+def test_parameters_of_a_link_are_not_taken_for_entities(reader: str) -> None:
+    text = read('<a href="/?a=1&section=2&copy=3&amp;region=4&#x26;b=&lt;&para">link</a>')
+
+    assert text.replace("%3C", "<").replace("%C2%B6", "¶") == (
+        "[link](https://site.example/?a=1&section=2&copy=3&region=4&b=<¶)"
+    )
+
+
 def test_code_that_shows_a_hidden_element_stays_as_it_is(reader: str) -> None:
     shown = '<p style="display:none">'
 
@@ -150,6 +190,7 @@ def test_a_hostile_page_ends(reader: str, page: str) -> None:
         *(("<a ", ""), ("</a ", ""), ("<a b='", ""), ("<!-- >", ""), ("<![CDATA[ >", ""), ("<!x", ""), ("<?x", "")),
         *(("<b>", "</i>"), ("<b>", "<p></p>"), ("<ul><li><ul><b>", "<li></li>"), ("<div>", "<style>a{}</style>")),
         *(("<span>", "x</span>"), ("<p style='opacity:", "0"), ("<p style='", "/*"), ("<ul><li><pre>a", "\n")),
+        ("<div><b hidden>", "</div>"),
     ],
 )
 def test_reading_a_page_that_is_made_to_be_slow_costs_in_proportion_to_its_size(
@@ -172,6 +213,7 @@ def test_reading_a_page_that_is_made_to_be_slow_costs_in_proportion_to_its_size(
     [
         ("<p>a < b <3 c</p>", "a < b <3 c"),
         ("<p>one</p><p title='x", "one"),
+        ("<p>one</p><p title= '>two", "one"),
         ("<p>one</p><!-- two <p>three", "one"),
         ("<p>one<!--> two --!> three</p>", "one two --!> three"),
         ("""<p a="<!--" hidden b="-->">gone</p><p>one</p>""", "one"),

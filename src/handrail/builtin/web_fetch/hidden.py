@@ -8,7 +8,7 @@ from handrail.lazy import lazy_pattern
 NOT_TEXT = frozenset(
     (
         "script", "style", "noscript", "template", "head", "iframe", "object", "embed", "canvas", "svg", "math",
-        "video", "audio", "map", "select", "input", "textarea", "button", "dialog",
+        "video", "audio", "map", "select", "input", "textarea", "button", "dialog", "datalist", "noembed", "noframes",
     )
 )  # fmt: skip
 AROUND = frozenset(("nav", "footer", "aside", "form"))

@@ -15,12 +15,20 @@ VOID = frozenset(
 )
 PLAIN_FRAME = frozenset(("html", "body"))
 """Elements that stand for the root."""
+IN_HEAD = frozenset(("base", "link", "meta", "title", "style", "script", "noscript", "noframes", "template"))
+"""Elements that do not end the head of a page."""
+HTML_IN_FOREIGN = frozenset(("foreignobject", "desc", "annotation-xml"))
+"""Elements in pictures and formulas that may hold blocks; elsewhere, a block ends the picture."""
+SCREEN_MEDIA = frozenset(("", "all", "screen"))
+TABLE_PARTS = frozenset(("caption", "thead", "tbody", "tfoot", "tr", "td", "th"))
+TITLES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # A tag ends these when they were left open, but nothing beyond the second.
 CLOSES = {
     "li": ({"li"}, {"ul", "ol"}),
     "dt": ({"dt", "dd"}, {"dl"}),
     "dd": ({"dt", "dd"}, {"dl"}),
-    "tr": ({"tr", "td", "th"}, {"table"}),
+    **dict.fromkeys(("thead", "tbody", "tfoot"), (TABLE_PARTS, {"table"})),
+    "tr": ({"tr", "td", "th", "caption"}, {"table"}),
     "td": ({"td", "th"}, {"tr", "table"}),
     "th": ({"td", "th"}, {"tr", "table"}),
 }
@@ -34,6 +42,15 @@ BLOCKS = frozenset(
 
 CLOSED_BEFORE = BLOCKS - {"p"}
 """Elements in which a paragraph that was left open outside is not closed."""
+FRAMES = frozenset(("table", "td", "th", "caption", "object", "template"))
+"""Elements that the end tags of others do not reach out of."""
+OUTER_FRAMES = FRAMES - TABLE_PARTS
+FRAMES_AND_BLOCKS = FRAMES | BLOCKS
+FORMATS = frozenset(("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"))
+"""Elements that go on behind the end of a block in which they were left open."""
+MAX_REOPENED = 3
+REACHING = BLOCKS | FORMATS | {"button", "select"}
+"""Elements whose end tags reach out of blocks."""
 
 
 @dataclass
@@ -85,6 +102,8 @@ class TreeBuilder:
 
     def start_tag(self, tag: str, attributes: dict[str, str]) -> None:
         """Open an element."""
+        if tag in TABLE_PARTS and not self._places.get("table"):
+            return
         if tag == "base":
             self.base = self.base or attributes.get("href", "")
         self._close_implied(tag)
@@ -94,19 +113,26 @@ class TreeBuilder:
         if tag not in NOT_TEXT and not is_hidden(attributes) and len(self._open) < MAX_DEPTH:
             self._open[-1].children.append(element)
         if tag not in VOID:
-            self._places.setdefault(tag, []).append(len(self._open))
-            self._open.append(element)
+            self._push(element)
 
     def end_tag(self, tag: str) -> None:
-        """Close the innermost open element of this tag, and what is open in it."""
-        self._close_from(self._innermost((tag,)))
+        """Close the innermost open element of this tag, and what is open in it, as far as end tags reach."""
+        if self._open[-1].tag == tag or tag in OUTER_FRAMES:
+            beyond: Iterable[str] = ()
+        elif tag in TABLE_PARTS:
+            beyond = ("table",)
+        else:
+            beyond = FRAMES if tag in REACHING else FRAMES_AND_BLOCKS
+        self._close(TITLES if tag in TITLES else (tag,), beyond)
 
     def add_text(self, text: str) -> None:
         """Add a text to the innermost open element."""
+        if self._open[-1].tag == "head" and not text.isspace():
+            self._close(("head",), ())
         if self._open[-1].tag == "title":
             self.title = self.title or " ".join(text.split())
         elif self._open[-1].tag == "style":
-            if not self._places.get("noscript"):
+            if self._open[-1].attributes.get("media", "").strip().lower() in SCREEN_MEDIA:
                 self._styles.append(text)
         else:
             self._open[-1].children.append(text)
@@ -120,27 +146,40 @@ class TreeBuilder:
             ]
 
     def _close_implied(self, tag: str) -> None:
-        if tag == "body":
-            self._close({"head"}, set())
+        if self._open[-1].tag == "head" and tag not in IN_HEAD:
+            self._close(("head",), ())
         if tag in BLOCKS:
+            self._close(("svg", "math"), HTML_IN_FOREIGN)
             self._close(("p",), CLOSED_BEFORE)
-        if tag in CLOSES:
-            self._close(*CLOSES[tag])
+        while tag in CLOSES and self._close(*CLOSES[tag]):
+            pass
 
-    def _close(self, these: Iterable[str], beyond: Iterable[str]) -> None:
+    def _close(self, these: Iterable[str], beyond: Iterable[str]) -> bool:
+        """Close the innermost open element of these, but not beyond the others; whether there was one."""
         place = self._innermost(these)
-        if place and place > self._innermost(beyond):
-            self._close_from(place)
+        if not place or place <= self._innermost(beyond):
+            return False
+        closed, *left_open = self._open[place:]
+        for element in self._open[place:]:
+            self._places[element.tag].pop()
+        del self._open[place:]
+        if left_open and closed.tag not in FRAMES:
+            hiding = [each for each in left_open if each.tag in FORMATS and is_hidden(each.attributes)]
+            for each in hiding[:MAX_REOPENED]:
+                self._push(Element(each.tag, each.attributes))
+        return True
+
+    def _push(self, element: Element) -> None:
+        self._places.setdefault(element.tag, []).append(len(self._open))
+        self._open.append(element)
 
     def _innermost(self, tags: Iterable[str]) -> int:
         """The place of the innermost open element of these tags, 0 if there is none."""
-        return max((places[-1] for tag in tags if (places := self._places.get(tag))), default=0)
-
-    def _close_from(self, place: int) -> None:
-        if place:
-            for element in self._open[place:]:
-                self._places[element.tag].pop()
-            del self._open[place:]
+        found = 0
+        for tag in tags:
+            if (places := self._places.get(tag)) and places[-1] > found:
+                found = places[-1]
+        return found
 
 
 def read_tree(html: str) -> TreeBuilder:

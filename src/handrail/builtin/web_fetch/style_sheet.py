@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from handrail.lazy import lazy_pattern
 
 MAX_COMPOUND = 100
-COMMENT = lazy_pattern(r"(?s)/\*.*?(?:\*/|\Z)")
+COMMENT = lazy_pattern(r"(?s)/\*.*?(?:\*/|\Z)|<!--|-->")
 SIMPLE = lazy_pattern(r"(?:[A-Za-z][\w-]*)?((?:[.#][A-Za-z_-][\w-]*)+)\Z")
 HIDES = lazy_pattern(r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse))")
 SHOWS = lazy_pattern(r"(?:^|;)(?:display:|visibility:visible)")
