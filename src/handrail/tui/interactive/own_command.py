@@ -23,19 +23,20 @@ class ShownOutput:
         """All that was handed on."""
 
     def add(self, data: bytes, *, is_last: bool = False) -> None:
-        """Take what was printed; the last of it need not end a line."""
+        """Take what was printed; the last of it need not end a line. Empty lines wait for what follows them."""
         if self._room < 0:
             return
-        text = self._begun + self._decoder.decode(data, is_last)
-        lines, _, self._begun = text.rpartition("\n") if not is_last else (text.rstrip("\n"), "", "")
-        if len(lines) + len(self._begun) > self._room:
-            lines, self._begun = f"{(lines or self._begun)[: self._room]}\n{CUT}", ""
+        text = (self._begun + self._decoder.decode(data, is_last)).replace("\r\n", "\n")
+        lines = (text if is_last else text.rpartition("\n")[0]).rstrip("\n")
+        self._begun = text[len(lines) :]
+        if len(text) > self._room:
+            lines = f"{text[: self._room]}\n{CUT}"
             self._room = -1
         else:
             self._room -= len(lines)
         if lines:
-            self.text = f"{self.text}\n{lines}" if self.text else lines
-            self._on_lines(lines)
+            self._on_lines(lines.removeprefix("\n") if self.text else lines)
+            self.text += lines
 
 
 async def run_own_command(command: str, folder: str, env: Mapping[str, str], shown: ShownOutput) -> int:
