@@ -228,7 +228,7 @@ async def test_old_sessions_go_once_a_day_after_a_run_with_all_that_belongs_to_t
 NAMES = (
     *("--model", "--fallback-model", "--base-url", "--agent", "--session-id", "--resume", "--resume-session-at"),
     *("--settings", "--record", "--replay", "--system-prompt-file", "--append-system-prompt-file", "--debug-file"),
-    *("--permission-prompt-tool", "--ask-at", "--answer-at"),
+    *("--permission-prompt-tool", "--ask-at", "--answer-at", "--plugin-dir", "--add-dir", "--mcp-config"),
 )
 
 

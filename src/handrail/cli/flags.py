@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from handrail.cli.permission_flags import StoreValue, add_flags, rule_problems, without_effect
+from handrail.cli.permission_flags import StoreValue, add_flags, place, rule_problems, without_effect
 from handrail.cli.sessions_arguments import whole
 from handrail.errors import FlagError
 from handrail.lazy import lazy
@@ -182,7 +182,13 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
 
 def _add_program_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument(
-        "--mcp-config", metavar="FILE|JSON", action="extend", nargs="+", default=[], help="MCP servers to use"
+        "--mcp-config",
+        type=place,
+        metavar="FILE|JSON",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="MCP servers to use",
     )
     top.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those")
     top.add_argument(
@@ -253,7 +259,7 @@ def _agents(text: str) -> dict[str, Any]:
 
 
 def _plugin_folder(text: str) -> Path:
-    folder = Path(text).expanduser().absolute()
+    folder = Path(place(text)).expanduser().absolute()
     if isinstance(problem := plugins.read_plugin(folder), str):
         raise argparse.ArgumentTypeError(f"{problem.removesuffix('.')}. Give the folder of a plugin")
     return folder

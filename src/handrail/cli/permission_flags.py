@@ -16,6 +16,7 @@ else:
     rules = lazy("handrail.permissions.rules")
     terminal = lazy("handrail.cli.terminal")  # shutil and textwrap: only warnings on a terminal need them
 
+EMPTY = "the value is empty; give one, or leave the flag out"
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "manual")
 
 
@@ -26,8 +27,15 @@ class StoreValue(argparse.Action):
         self, _parser: argparse.ArgumentParser, chosen: argparse.Namespace, value: Any, _flag: str | None = None
     ) -> None:
         if value == () or (isinstance(value, str) and not value.strip()):
-            raise argparse.ArgumentError(self, "the value is empty; give one, or leave the flag out")
+            raise argparse.ArgumentError(self, EMPTY)
         setattr(chosen, self.dest, value)
+
+
+def place(text: str) -> str:
+    """The path of a file or folder, or what stands for one: an empty one would mean the current folder."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(EMPTY)
+    return text
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +52,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     ):
         for flag, shown in ((f"--{name}Tools", text), (f"--{name}-tools", argparse.SUPPRESS)):
             parser.add_argument(flag, dest=name, action="extend", nargs="+", default=[], metavar="RULE", help=shown)
-    parser.add_argument("--add-dir", action="extend", nargs="+", default=[], metavar="DIR", help="more working folders")
+    parser.add_argument(
+        "--add-dir", type=place, action="extend", nargs="+", default=[], metavar="DIR", help="more working folders"
+    )
     parser.add_argument("--trust", action="store_true", help="let this folder's own settings count in this run")
     parser.add_argument(
         "--bare", action="store_true", help="settings only forbid; no hooks, servers, memory, commands, agents of files"
