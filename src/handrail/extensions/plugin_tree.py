@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from handrail.errors import HandrailError
@@ -54,10 +55,12 @@ def remove_left_out(root: Path) -> None:
     Programs would take some of it for the plugin: Python runs the bytecode in `__pycache__` in place of the source.
     """
     for _, path in [*_walk(root, "", left_out=True)]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        while os.path.lexists(path):
+            with suppress(FileNotFoundError):  # another process removes it, too
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
 
 
 def _walk(folder: Path, below: str, *, left_out: bool = False) -> Iterator[tuple[str, Path]]:
