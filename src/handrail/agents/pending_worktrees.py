@@ -19,16 +19,28 @@ from handrail.files.private_folder import make_private_folder
 
 FOLDER = Path("worktrees", "pending")
 MINUTE = 60.0
+ATTEMPTS = 100
 _held: dict[str, tuple[Path, int]] = {}
 
 
 def note_pending(state: Path, worktree: Worktree) -> None:
     """Note a worktree that will be made now; OSError if that cannot be written."""
-    file = make_private_folder(state / FOLDER) / uuid.uuid4().hex
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    file, descriptor = _new_note(state / FOLDER)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     os.write(descriptor, worktree.as_json().encode("utf-8", "surrogateescape"))
     _held[worktree.path] = file, descriptor
+
+
+def _new_note(folder: Path) -> tuple[Path, int]:
+    attempts = ATTEMPTS
+    while True:
+        attempts -= 1
+        try:
+            file = make_private_folder(folder) / uuid.uuid4().hex
+            return file, os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except (FileNotFoundError, FileExistsError):  # another one removes the folder, because it is empty
+            if not attempts:
+                raise
 
 
 def forget_pending(path: str) -> None:
