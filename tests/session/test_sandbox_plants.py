@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,7 @@ PLANTS = {
     "a bare one": FSMONITOR + "; mv {0}/.git/* {0}/; rmdir {0}/.git; git -C {0} config core.bare false; "
     "git -C {0} config core.worktree .",
     "made in the temporary folder": FSMONITOR.replace("{0}", "$TMPDIR/r") + "; mv $TMPDIR/r {0}",
+    "hooks that cannot be listed": "git init -q {0}; rm -rf {0}/.git/hooks; ln -s hooks {0}/.git/hooks",
     "deep down": "mkdir -p {0}/a/b; " + FSMONITOR.replace("{0}", "{0}/a/b/c"),
 }
 
@@ -210,3 +212,33 @@ def test_a_walk_sees_what_changed_since_the_last_one(tmp_path: Path) -> None:
     (tmp_path / "d/.GIT").write_text("gitdir: x")
 
     assert sorted(walk.repositories((root,))) == [f"{root}/a/b/.git", f"{root}/d/.GIT"]
+
+
+def test_a_folder_that_cannot_be_listed_is_told_of(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        fd, steps = os.open(tmp_path, os.O_RDONLY), ["x" * 250] * 20  # longer than any path may be
+        for name in steps:
+            stack.callback(os.close, fd)
+            os.mkdir(name, dir_fd=fd)
+            fd = os.open(name, os.O_RDONLY, dir_fd=fd)
+        os.mkdir(".git", dir_fd=fd)
+        os.close(fd)
+
+    found = FolderWalk().repositories((str(tmp_path),))
+
+    assert [repository.runs for repository in found.values()] == ["what is in it cannot be listed: File name too long"]
+    subprocess.run(["rm", "-rf", steps[0]], cwd=tmp_path, check=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
+def test_folders_and_hooks_that_only_git_may_enter_are_told_of(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "closed/inner")
+    git(tmp_path, "init", "-q", "open")
+    (tmp_path / "open" / ".git" / "hooks").chmod(0o311)
+    (tmp_path / "closed").chmod(0o311)
+
+    found = FolderWalk().repositories((str(tmp_path),))
+
+    for folder in ("closed", "open/.git/hooks"):
+        (tmp_path / folder).chmod(0o755)
+    assert {path.removeprefix(f"{tmp_path}/") for path, each in found.items() if each.runs} == {"closed", "open/.git"}

@@ -55,8 +55,13 @@ class FolderWalk:
             if len(seen) >= MOST_FOLDERS:
                 self.complete = False
                 break
-            entry = self._list(folder)
-            if entry is None:
+            try:
+                entry = self._list(folder)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:  # a command may have made it so
+                if folder not in roots:
+                    found[folder] = unlisted(folder, error)
                 continue
             seen[folder] = entry
             _, _, inside, marks = entry
@@ -66,23 +71,30 @@ class FolderWalk:
         self._known = seen
         return found
 
-    def _list(self, folder: str) -> tuple[int, int, tuple[str, ...], tuple[str, ...]] | None:
-        """Inode, change time, the folders in it, and what makes it a repository; None if it cannot be listed."""
-        try:
-            at = os.lstat(folder)
-            known = self._known.get(folder)
-            if known is not None and known[:2] == (at.st_ino, at.st_ctime_ns):
-                return known
-            with os.scandir(folder) as entries:
-                names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-        except OSError:
-            return None
+    def _list(self, folder: str) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+        """Inode, change time, the folders in it, and what makes it a repository. Raises OSError."""
+        at = os.lstat(folder)
+        known = self._known.get(folder)
+        if known is not None and known[:2] == (at.st_ino, at.st_ctime_ns):
+            return known
+        with os.scandir(folder) as entries:
+            names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         marks = [f"{folder}/{name}" for name in names if name.casefold() == ".git"]
         if "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names.keys()):
             marks.append(f"{folder}/HEAD")
         inside = tuple(f"{folder}/{name}" for name, is_folder in names.items() if is_folder)
         settled = time.time_ns() - at.st_ctime_ns > RACY
         return (at.st_ino if settled else -1, at.st_ctime_ns, inside, tuple(marks))
+
+
+def unlisted(folder: str, error: OSError) -> Repository:
+    """A folder whose content is not known; there may be a repository in it."""
+    try:
+        at = os.lstat(folder)
+        facts: tuple[object, ...] = (at.st_ino, at.st_mode, at.st_ctime_ns)
+    except OSError:
+        facts = ()
+    return Repository(folder, (error.errno, *facts), f"what is in it cannot be listed: {error.strerror}")
 
 
 def describe(path: str) -> Repository:
@@ -99,7 +111,8 @@ def describe(path: str) -> Repository:
     config = read_text(f"{folder}/config")
     hooks = tuple(sorted(active_hooks(f"{folder}/hooks")))
     led = tuple(name for name in ("commondir", "config.worktree", "modules", "worktrees") if holds(f"{folder}/{name}"))
-    found = [f"its hook {name!r}" for name, *_ in hooks] + [f"its {name!r}" for name in led]
+    found = [f"its hook {name!r}" if name else "its hooks, which cannot be listed" for name, *_ in hooks]
+    found += [f"its {name!r}" for name in led]
     return Repository(path, (config, hooks, led), ", ".join([*unknown_settings(config), *found][:3]))
 
 
@@ -117,25 +130,27 @@ def leads_to_guarded(path: str, target: str) -> bool:
 
 
 def active_hooks(folder: str) -> Iterator[tuple[str, int, int]]:
-    """The hooks that git would run, each with inode and change time."""
+    """The hooks that git would run, each with inode and change time; one without a name if they cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if not entry.name.endswith(".sample"):
                     found = entry.stat(follow_symlinks=False)
                     yield entry.name, found.st_ino, found.st_ctime_ns
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return
+    except OSError:
+        yield "", 0, 0
 
 
 def holds(path: str) -> bool:
     """Whether there is a file, or a folder with something in it."""
     try:
         return bool(os.listdir(path))  # noqa: PTH208
-    except NotADirectoryError:
-        return True
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError:
+        return True
 
 
 def unknown_settings(config: str) -> Iterator[str]:
