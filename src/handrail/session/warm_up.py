@@ -98,6 +98,7 @@ class WarmUp:
 
     def load(self, wait: Callable[[], bool] = lambda: True) -> None:
         """Load everything now. `wait` returns when the next step may begin; false = none may any more."""
+        self._may_load.wait()
         modules = self._tool_modules()
         if SHELL in modules:
             _start_supervisor()
