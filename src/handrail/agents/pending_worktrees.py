@@ -9,13 +9,14 @@ import fcntl
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from handrail.agents.worktrees import HOME, Git, Worktree, end_worktree
 from handrail.errors import HandrailError
 from handrail.files.private_folder import make_private_folder
+from handrail.files.process_notes import lock_note
 
 FOLDER = Path("worktrees", "pending")
 MINUTE = 60.0
@@ -61,12 +62,13 @@ def remove_orphans(state: Path, env: Mapping[str, str]) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     for file in files:
-        with suppress(OSError, ValueError, TypeError, HandrailError), _lock_note(file) as text:
+        with suppress(OSError, ValueError, TypeError, HandrailError), lock_note(file) as text:
             if text:
-                note = _remove_orphan(Worktree.from_json(text), env)
-                found.append(note)
-                if note.endswith("]"):
-                    continue  # it is kept
+                orphan = Worktree.from_json(text)
+                kept = _remove_orphan(orphan, env)
+                found.append(kept or f"removed {orphan.path}, which a killed run had left")
+                if kept:
+                    continue
             elif file.stat().st_mtime > time.time() - MINUTE:
                 continue  # it is being made
             file.unlink()
@@ -76,22 +78,12 @@ def remove_orphans(state: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _remove_orphan(worktree: Worktree, env: Mapping[str, str]) -> str:
+    """Remove a worktree that nothing else knows of; why it is kept, or an empty text."""
     top, git = Path(worktree.repository), Git(env, (Path(worktree.repository),))
-    if note := end_worktree(worktree, env):
-        return note
+    if kept := end_worktree(worktree, env):
+        return kept
     if git.try_text(top, "rev-parse", "--verify", "--quiet", f"refs/heads/{worktree.branch}") == worktree.base:
         with HOME:  # git was killed before the folder was there
             git.text(top, "worktree", "prune")
             git.text(top, "branch", "--quiet", "-D", worktree.branch)
-    return worktree.path
-
-
-@contextmanager
-def _lock_note(file: Path) -> Iterator[str]:
-    """The text of a note whose process is gone; BlockingIOError if it lives."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield os.read(descriptor, 65_536).decode("utf-8", "surrogateescape")
-    finally:
-        os.close(descriptor)
+    return ""

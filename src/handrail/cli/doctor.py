@@ -332,8 +332,7 @@ def state(here: Here) -> Iterator[Finding]:
     if removed := remove_leftovers(undo_folder(here.variables)):
         text = f"removed what a killed run had left: {', '.join(removed)}"
         yield Finding("state", "temporary files", State.NOTE, text)
-    for orphan in remove_orphans(here.variables):
-        text = orphan if orphan.endswith("]") else f"removed {orphan}, which a killed run had left"
+    for text in remove_orphans(here.variables):
         yield Finding("state", "worktree", State.NOTE, text)
 
 

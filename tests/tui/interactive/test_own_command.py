@@ -3,12 +3,12 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.tui.interactive.own_command import CUT, ShownOutput
+from handrail.tui.interactive.own_command import CUT, LineStream
 
 
 def show(pieces: list[bytes], room: int) -> list[str]:
     shown: list[str] = []
-    output = ShownOutput(room, shown.append)
+    output = LineStream(room, shown.append)
     for piece in pieces:
         output.add(piece)
     output.add(b"", is_last=True)

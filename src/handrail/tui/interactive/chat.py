@@ -31,7 +31,7 @@ from handrail.transcripts.writer import new_id
 from handrail.tui.interactive.dialog import DialogQuestion, DialogReply
 from handrail.tui.interactive.image_paths import mention_images
 from handrail.tui.interactive.input_line import PastedImages
-from handrail.tui.interactive.own_command import ShownOutput, run_own_command
+from handrail.tui.interactive.own_command import LineStream, run_own_command
 from handrail.tui.interactive.transcript import TranscriptText
 
 MAX_OUTPUT, MAX_LABEL = 30_000, 500
@@ -160,7 +160,7 @@ class Chat:
 
     async def _run_own(self, command: str) -> None:
         folder = str(self.session.conversation.state.context.cwd)
-        shown = ShownOutput(MAX_OUTPUT, lambda lines: self.front.say(lines, dim=True))
+        shown = LineStream(MAX_OUTPUT, lambda lines: self.front.say(lines, dim=True))
         self.front.wait_for(f"{command} runs in your shell")
         try:
             code = await run_own_command(command, folder, os.environ, shown)

@@ -11,7 +11,7 @@ CHUNK = 65_536
 CUT = "(what it prints from here on is not shown)"
 
 
-class ShownOutput:
+class LineStream:
     """The output of a command: whole lines are handed on as they come, up to a number of characters in all."""
 
     def __init__(self, room: int, on_lines: Callable[[str], None]) -> None:
@@ -39,7 +39,7 @@ class ShownOutput:
             self.text += lines
 
 
-async def run_own_command(command: str, folder: str, env: Mapping[str, str], shown: ShownOutput) -> int:
+async def run_own_command(command: str, folder: str, env: Mapping[str, str], shown: LineStream) -> int:
     """
     Run a command line in the person's shell; its exit code, or minus the signal. If this is cancelled, it ends.
 
