@@ -8,6 +8,7 @@ So reading a part counts as having read the file.
 import hashlib
 import time
 from collections import OrderedDict
+from collections.abc import Hashable
 from os import stat_result
 from pathlib import Path
 from threading import Lock
@@ -36,6 +37,7 @@ class FileMemory:
 
     def __init__(self, max_content_bytes: int = MAX_CONTENT_BYTES) -> None:
         self._records: dict[Path, ReadRecord] = {}
+        self._parts: dict[Path, set[Hashable]] = {}
         self._contents: OrderedDict[Path, bytes] = OrderedDict()
         self._room = max_content_bytes
         self._max = max_content_bytes
@@ -69,6 +71,14 @@ class FileMemory:
     def get(self, path: Path) -> ReadRecord | None:
         """The last read of a path by this agent."""
         return self._records.get(path)
+
+    def add_part(self, path: Path, part: Hashable) -> bool:
+        """Remember that this part of a file is shown; whether that is the first time."""
+        with self._lock:
+            parts = self._parts.setdefault(path, set())
+            is_new = part not in parts
+            parts.add(part)
+        return is_new
 
     def all_reads(self) -> tuple[ReadRecord, ...]:
         """All reads so far, oldest first."""

@@ -99,6 +99,18 @@ async def test_a_summary_that_fails_is_not_asked_for_at_every_turn(tmp_path: Pat
     assert await shorten(messages, "m", 9_900) is not None
 
 
+async def test_results_that_are_old_by_now_are_moved_once_the_history_has_grown(tmp_path: Path) -> None:
+    shorten = partial(carry_out, compactor(Model(), tmp_path / "results"))
+    assert await shorten(conversation(100, 3_000), "m", 6_000) is None, "the only large one is the newest"
+
+    grown = conversation(100, 3_000, 100)
+    assert await shorten(grown, "m", 7_010) is None, "not looked at again so soon"
+    done = await shorten(grown, "m", 7_150)
+
+    assert done is not None
+    assert done.kind == "micro"
+
+
 async def test_results_that_cannot_be_saved_stay(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
 

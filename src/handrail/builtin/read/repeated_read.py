@@ -5,10 +5,10 @@ This is safe after compaction: the new result is built first, and it is only rep
 input is in the history with exactly the same content.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from handrail.builtin.read.open_file import OpenFile
-from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
+from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse, UserBlock
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output, sendable
@@ -41,12 +41,16 @@ def _length(blocks: tuple[ResultBlock, ...]) -> int:
 
 def _earlier(ctx: ToolContext) -> Iterator[tuple[str, ToolResult]]:
     """Earlier results of the same call, newest first."""
-    results: dict[str, ToolResult] = {}
-    same = (ctx.use.name, ctx.use.input)
-    spoken = (message for message in reversed(ctx.history) if isinstance(message, UserMessage | AssistantMessage))
-    for message in spoken:
-        for block in reversed(message.content):
-            if isinstance(block, ToolResult):
-                results[block.tool_use_id] = block
-            elif isinstance(block, ToolUse) and block.id in results and (block.name, block.input) == same:
-                yield block.id, results[block.id]
+    name, given = ctx.use.name, ctx.use.input
+    results: Sequence[UserBlock] = ()
+    for message in reversed(ctx.history):
+        if isinstance(message, UserMessage):
+            results = message.content
+        elif isinstance(message, AssistantMessage):
+            for call in reversed(message.content):
+                if isinstance(call, ToolUse) and call.input == given and call.name == name:
+                    yield from _result_of(call, results)
+
+
+def _result_of(call: ToolUse, answers: Sequence[UserBlock]) -> Iterator[tuple[str, ToolResult]]:
+    return ((call.id, block) for block in answers if isinstance(block, ToolResult) and block.tool_use_id == call.id)

@@ -77,12 +77,11 @@ class Read(ReadOnlyTool[ReadInput]):
 
     def call_blocking(self, args: ReadInput, ctx: ToolContext) -> Output:
         with OpenFile.of_call(args.file_path, ctx, self._services) as file:
-            read_before = ctx.files.get(file.path) is not None
             output = _show(file, args, ctx)
             _remember(file, ctx)
-        if read_before:
-            return stub(file, output, ctx) or output
-        return output
+        if ctx.files.add_part(file.path, (args.offset, args.limit, args.pages)):
+            return output
+        return stub(file, output, ctx) or output
 
     def output_from_data(self, data: Json) -> Output:
         match data:

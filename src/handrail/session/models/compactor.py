@@ -1,6 +1,7 @@
 """Compacts a run's history when it is time: saves what leaves it, asks the model for a summary."""
 
 import logging
+import math
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from handrail.loop.compaction.stubs import (
     DEFAULT_POLICY,
     CompactionPolicy,
     FileToSave,
+    StubbedHistory,
     estimate,
     needed_action,
     stub_old_results,
@@ -34,6 +36,8 @@ Ask: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
 
 PATIENCE = 1.1
 """After a summary that came to nothing, the history must have grown by this factor before the next try."""
+STUB_STEP = 0.01
+"""After a look at all results that freed too little, this share of the window must be filled before the next one."""
 UNBELIEVABLE = 8
 """No tokenizer is so much better than our estimate: servers that count so little leave out what they had cached."""
 
@@ -54,6 +58,7 @@ class Compactor:
         self._policy = policy
         self._window = window
         self._failed_at = 0.0
+        self._freed_too_little_at = -math.inf
         self._counted: tuple[Sequence[Message], int, int] = ((), 0, 0)
 
     def may_need(self, messages: Sequence[Message], model: str, tokens: int) -> bool:
@@ -68,7 +73,7 @@ class Compactor:
         wanted = "full" if forced else needed_action(used, window, self._policy)
         if wanted == "none":
             return None
-        stubbed = stub_old_results(messages, self._folder, self._policy)
+        stubbed = self._stub_results(messages, used, 0 if forced else window * STUB_STEP)
         left = used - stubbed.characters // CHARACTERS_PER_TOKEN if stubbed else used
         is_enough = not forced and needed_action(left, window, self._policy) != "full"
         if stubbed is not None and is_enough and save_all(stubbed.saves):
@@ -80,6 +85,14 @@ class Compactor:
         room = min(window, used) if forced else window
         parts = split_history(messages, room, self._policy)
         return None if parts is None else SummaryPlan(partial(self._summarise, parts, used, room, instructions))
+
+    def _stub_results(self, messages: Sequence[Message], used: int, step: float) -> StubbedHistory | None:
+        """The history with stubs, looked for when it has grown by a step since too little could be freed."""
+        if self._freed_too_little_at <= used < self._freed_too_little_at + step:
+            return None
+        stubbed = stub_old_results(messages, self._folder, self._policy)
+        self._freed_too_little_at = used if stubbed is None else -math.inf
+        return stubbed
 
     async def _summarise(self, parts: HistorySplit, used: int, room: int, instructions: str) -> Compaction | None:
         text = await self._ask(summary_request(parts.older, room, instructions, self._policy))
