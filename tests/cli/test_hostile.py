@@ -256,3 +256,20 @@ async def test_a_run_keeps_nothing_in_a_state_folder_that_others_can_write(tmp_p
     assert ran.code != 0
     assert "can be written by others" in ran.errors
     assert (server.requests, list(state.iterdir())) == ([], [])
+
+
+@pytest.mark.parametrize("where", [".git", ".git/config", "pipe"])
+async def test_a_pipe_where_git_keeps_its_configuration_holds_up_no_call(tmp_path: Path, where: str) -> None:
+    if where != ".git":
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    if where == "pipe":
+        (tmp_path / ".git/config").write_text("[include]\n\tpath = ../pipe\n")
+    (tmp_path / where).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / where)
+    (tmp_path / "notes.txt").write_text("buy milk")
+    call = Reply((ToolUse("r", "Read", {"file_path": "notes.txt"}),))
+
+    ran, server = await handrail([call, HELLO], tmp_path, "-p", "go")
+
+    assert (ran.code, ran.out) == (0, "Hello there.\n")
+    assert "buy milk" in json.dumps(server.requests[-1].body["messages"][-1]["content"])

@@ -63,7 +63,7 @@ def _way_problem(folder: Path) -> str:
         except OSError:
             continue
         is_link = stat.S_ISLNK(found.st_mode)
-        # root may work in the home of anybody, and an owner that this system does not know is nobody
+        # root may work in the home of anybody, and an owner that this system does not know may be no one
         if found.st_uid not in (0, os.geteuid(), UNKNOWN_OWNER) and (is_link or os.geteuid() != 0):
             return f"lies behind {str(each)!r}, which belongs to another user (uid {found.st_uid})"
         if not is_link and each != real and _is_open(found):

@@ -76,8 +76,14 @@ def _linked_folder(dot_git: str) -> str | None:
 
 
 def _read(path: str) -> bytes | None:
+    """The start of a regular file. Never waits for a pipe."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a start of a command pays for every object
-            return file.read(100_000)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None
+    try:
+        return os.read(descriptor, 100_000) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

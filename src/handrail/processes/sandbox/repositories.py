@@ -61,7 +61,7 @@ class FolderWalk:
                 continue
             except OSError as error:  # a command may have made it so
                 if folder not in roots:
-                    found[folder] = unlisted(folder, error)
+                    found[folder] = unlisted_repository(folder, error)
                 continue
             seen[folder] = entry
             _, _, inside, marks = entry
@@ -87,7 +87,7 @@ class FolderWalk:
         return (at.st_ino if settled else -1, at.st_ctime_ns, inside, tuple(marks))
 
 
-def unlisted(folder: str, error: OSError) -> Repository:
+def unlisted_repository(folder: str, error: OSError) -> Repository:
     """A folder whose content is not known; there may be a repository in it."""
     try:
         at = os.lstat(folder)

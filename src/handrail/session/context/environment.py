@@ -10,7 +10,6 @@ at, and finds none by itself.
 
 import os
 import select
-import stat
 import subprocess
 import time
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from handrail.extensions.places import repository_of
 from handrail.files.search_path import absolute_folders, find_program, lies_in
+from handrail.files.small_file import read_small
 from handrail.loop.prompt import EnvironmentFacts, GitFacts
 
 PATIENCE = 0.03
@@ -216,23 +216,14 @@ def _size(path: Path) -> int:
 
 
 def _small(path: Path) -> bytes | None:
-    """All bytes of a small file, none if it is missing; None if it cannot be read whole. Never waits for a pipe."""
+    """All bytes of a small file, none if it is missing; None if it cannot be read whole."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = read_small(path, MAX_SMALL_FILE + 1)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError:
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(MAX_SMALL_FILE + 1)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return data if len(data) <= MAX_SMALL_FILE else None
+    return data if data is not None and len(data) <= MAX_SMALL_FILE else None
 
 
 def _path_in(line: bytes) -> str:

@@ -1,13 +1,14 @@
 """
 The files in working folders that git runs or reads because its configuration names them: hooks, includes, programs.
 
-Whoever writes them decides what the user's next `git status` or `git commit` does, so they are protected like `.git`.
+They decide what the user's next `git status` or `git commit` does, so they are protected like `.git`.
 """
 
 import os
 from collections.abc import Iterable, Iterator
 
 from handrail.files.search_path import lies_in
+from handrail.files.small_file import read_small
 from handrail.lazy import lazy_pattern
 from handrail.processes.git_settings import HARMLESS
 from handrail.records import record
@@ -34,7 +35,7 @@ def git_files(folders: Iterable[str], home: str) -> GitFiles:
         (path, is_folder)
         for top, config in dict.fromkeys(filter(None, map(_repository, inside)))
         for file in (config, f"{home}/.gitconfig", f"{home}/.config/git/config")
-        for path, is_folder in _named(file, top, home, [])
+        for path, is_folder in _named_paths(file, top, home, [])
     }
     # a folder that is or holds a working folder holds more than hooks
     wanted = {
@@ -60,7 +61,7 @@ def _repository(folder: str) -> tuple[str, str] | None:
     return top, f"{git.rstrip('/')}/config"
 
 
-def _named(file: str, top: str, home: str, seen: list[str]) -> Iterator[tuple[str, bool]]:
+def _named_paths(file: str, top: str, home: str, seen: list[str]) -> Iterator[tuple[str, bool]]:
     """What a configuration file names: each path, and whether it is a folder of hooks."""
     if file in seen or len(seen) >= MOST_INCLUDES:
         return
@@ -73,7 +74,7 @@ def _named(file: str, top: str, home: str, seen: list[str]) -> Iterator[tuple[st
         elif name.startswith("include") and name.endswith(".path"):
             included = _path(value, os.path.dirname(file), home)  # noqa: PTH120
             yield included, False
-            yield from _named(included, top, home, seen)
+            yield from _named_paths(included, top, home, seen)
         else:
             paths = (_path(word, top, home) for word in CUT.split(value) if word)
             yield from ((path, False) for path in paths if os.path.isfile(path))  # noqa: PTH113
@@ -98,7 +99,7 @@ def _path(value: str, folder: str, home: str) -> str:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
-            return file.read(MAX_CONFIG)
+        data = read_small(path, MAX_CONFIG)
     except (OSError, ValueError):
         return ""
+    return (data or b"").decode("utf-8", "surrogateescape")
