@@ -4,6 +4,7 @@ import ast
 import copy
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, assert_type
 
 import pytest
 
-from handrail.lazy import lazy, lazy_pattern
+from handrail.lazy import lazy, lazy_pattern, once
 
 if TYPE_CHECKING:
     import colorsys
@@ -103,3 +104,27 @@ def test_every_lazy_pattern_of_the_source_compiles() -> None:
         for value in vars(import_module(name.removesuffix(".__init__"))).values():
             if type(value).__name__ == "LazyPattern":
                 assert value.groups >= 0
+
+
+def test_two_threads_that_need_a_value_first_get_the_same_one() -> None:
+    begun, done = threading.Event(), threading.Event()
+    got: list[object] = []
+
+    def build() -> object:
+        begun.set()
+        assert done.wait(30)
+        return object()
+
+    value = once(build)
+    threads = [threading.Thread(target=lambda: got.append(value())) for _ in range(2)]
+    threads[0].start()
+    assert begun.wait(30)
+    begun.clear()
+    threads[1].start()
+    assert not begun.wait(0.01), "the second one does not build its own"
+    done.set()
+    for thread in threads:
+        thread.join(30)
+
+    assert len(got) == 2
+    assert got[0] is got[1] is value()

@@ -17,10 +17,16 @@ Inside a function, for one class, with its type stated:
 A pattern at the top of a module that starts and first calls load; a usual one takes 0.1 to 1 ms to compile:
 
     NAME = lazy_pattern(r"[A-Za-z_]\\w*")
+
+A value that several threads may be the first to need:
+
+    services = once(open_services)
 """
 
 import re
+from collections.abc import Callable
 from importlib import import_module
+from threading import RLock
 from types import ModuleType
 from typing import Any, TypeVar, cast, overload
 
@@ -81,3 +87,18 @@ _USES = (
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     """The pattern, compiled at its first use. It is no argument for functions of `re`: use its methods."""
     return cast("re.Pattern[str]", LazyPattern(text, flags))
+
+
+def once(build: Callable[[], T]) -> Callable[[], T]:
+    """A function that builds a value when it is first called, in whatever thread, and returns the same one after."""
+    lock = RLock()
+    built: list[T] = []
+
+    def value() -> T:
+        if not built:
+            with lock:
+                if not built:
+                    built.append(build())
+        return built[0]
+
+    return value

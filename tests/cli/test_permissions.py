@@ -200,6 +200,13 @@ def test_what_cannot_be_read_is_a_usage_error_with_the_reason(
     assert message in capsys.readouterr().err
 
 
+def test_empty_settings_are_a_variable_that_is_not_set(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run(["permissions", "lint", "--settings", ""])
+
+    assert "--settings: the value is empty; give one, or leave the flag out" in capsys.readouterr().err
+
+
 def test_an_installed_tool_is_asked_about_itself(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert explained(capsys, "Sleep", '{"seconds": 1}')["decision"] == "allow"
     assert explained(capsys, "mcp__db__query", "{}")["decision"] == "ask"  # its server may come later

@@ -64,7 +64,11 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     )
     common.add_argument("--cwd", metavar="DIR", help="the folder that calls are made in (default: this one)")
     common.add_argument(
-        "--settings", metavar="FILE|JSON", default="", help="settings that count beside those of the folder"
+        "--settings",
+        metavar="FILE|JSON",
+        action=import_module("handrail.cli.permission_flags").StoreValue,
+        default="",
+        help="settings that count beside those of the folder",
     )
     common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
     common.add_argument("--json", action="store_true", help="print JSON; of test and lint one object a line")

@@ -8,7 +8,7 @@ The gate is opened with the first call that needs it.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from handrail.config.execution import agent_settings, run_features, scheduling_of
@@ -16,7 +16,7 @@ from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Gate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.runner import Hooks
-from handrail.lazy import lazy
+from handrail.lazy import lazy, once
 from handrail.loop.conversation_state import new_chain
 from handrail.session.agents.records import AgentRecords
 from handrail.session.agents.state import AgentHost
@@ -171,7 +171,7 @@ def _make_parts(base: Foundation) -> Session:
             cwd=spec.cwd,
             model=model.current.chosen,
             system=open_system_prompt(spec.prompt, style, interactive=spec.interactive),
-            services=cache(lambda: replace(tools.services(), delegate=agents)),
+            services=once(lambda: replace(tools.services(), delegate=agents)),
             options=run_options(base, agents, lambda: servers),
             chain=chain,
             denied=_denied_tools(base),

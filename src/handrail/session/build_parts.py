@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from handrail.config.execution import result_limits
 from handrail.dispatch.results import ResultStore
 from handrail.extensions.places import ConfigFolder, config_folders
 from handrail.hooks.runner import Hooks
-from handrail.lazy import lazy
+from handrail.lazy import lazy, once
 from handrail.loop.prompt import system_parts, system_prompt
 from handrail.records import record
 from handrail.session.agents.definitions import LiveDefinitions, session_agents
@@ -81,7 +81,7 @@ def open_services(
     env, loaded, model = base.env, settings.loaded, base.models
     by_name = is_taped(model.current.chosen.model)
 
-    @cache
+    @once
     def services() -> ToolServices:
         return replace(
             _plain_services(base, hooks, scratch, sorts_by_name=by_name),
@@ -97,7 +97,7 @@ def open_services(
             search=search.open_search(model.search, env, model.current) if model.search else None,
         )
 
-    @cache
+    @once
     def worktrees() -> "session_worktrees.SessionWorktrees":
         return session_worktrees.SessionWorktrees(settings, services, hooks, context)
 
