@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from itertools import repeat
 from pathlib import Path
 from typing import Self
@@ -39,6 +39,7 @@ HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
 UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
 INSTALLED = ("site-packages", "dist-packages")
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
+MAX_SUSPECTS = 50_000
 MAX_FOLDERS = 20_000
 SORT_EVERY = 4
 """So many times what is asked for is kept before what is too old is dropped."""
@@ -164,25 +165,34 @@ def visible_names(folder: Folder, lists: Iterable[list[bytes]], services: ToolSe
 class _Suspects(dict[bytes, bool]):
     """Whether folders or names are suspect; each is asked for once."""
 
-    def __init__(self, is_suspect: Callable[[str], bool], text: Callable[[bytes], str]) -> None:
-        self._is_suspect, self._text = is_suspect, text
+    def __init__(self, is_suspect: Callable[[bytes], bool]) -> None:
+        self._is_suspect = is_suspect
 
     def __missing__(self, name: bytes) -> bool:
-        self[name] = answer = self._is_suspect(self._text(name))
+        if len(self) > MAX_SUSPECTS:
+            self.clear()
+        self[name] = answer = self._is_suspect(name)
         return answer
+
+
+@lru_cache(maxsize=4)
+def _suspects(top: str, hidden: HiddenFiles) -> tuple[_Suspects, _Suspects]:
+    """The folders below a folder, and the names, that searches by the same rules came across."""
+    folders = _Suspects(lambda above: hidden.is_suspect_folder(top + os.fsdecode(above[1:])))
+    return folders, _Suspects(lambda own: hidden.is_suspect_name(os.fsdecode(own)))
 
 
 def _visible(top: str, lists: Iterable[list[bytes]], hidden: HiddenFiles) -> Iterator[list[bytes]]:
     """Two lookups tell for most of many thousand names that no rule hides them."""
 
-    def folder(above: bytes) -> str:
-        return top + os.fsdecode(above[1:])
+    def is_hidden(above: bytes, own: bytes) -> bool:
+        return hidden.is_hidden(top + os.fsdecode(above[1:]), os.fsdecode(own))
 
-    folders, owns = _Suspects(hidden.is_suspect_folder, folder), _Suspects(hidden.is_suspect_name, os.fsdecode)
+    folders, owns = _suspects(top, hidden)
     for names in lists:
         split = map(bytes.rpartition, names, repeat(b"/"))
         suspects = [(above, own) for above, _, own in split if folders[above] or owns[own]]
-        hides = {above + b"/" + own for above, own in suspects if hidden.is_hidden(folder(above), os.fsdecode(own))}
+        hides = {above + b"/" + own for above, own in suspects if is_hidden(above, own)}
         yield [name for name in names if name not in hides] if hides else names
 
 
