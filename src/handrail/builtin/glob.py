@@ -33,7 +33,10 @@ MAX_ENTRIES = 1_000
 EVERYTHING = "/**/*"
 """A glob that excludes nothing, and would take ripgrep a tenth of its time."""
 ONE_THREAD = ("--threads=1",)
-"""With one thread, ripgrep lists all files faster than we read their times, and leaves us more of the processor."""
+"""With one thread, ripgrep lists files faster than we read their times, and leaves us more of the processor."""
+ENDING = "/**/*."
+"""A glob that begins so often matches many files."""
+FEW_PROCESSORS = 2
 NO_IGNORE = "CLAUDE_CODE_GLOB_NO_IGNORE"
 OFF = frozenset({"0", "false", "no", "off"})
 
@@ -130,7 +133,8 @@ class Glob(ReadOnlyTool[GlobInput]):
         if self._respects_ignore_files:
             given = []
         else:
-            given = ["--no-ignore", *(ONE_THREAD if EVERYTHING in globs else [f"--glob={glob}" for glob in globs])]
+            given = ["--no-ignore"] if EVERYTHING in globs else ["--no-ignore", *(f"--glob={glob}" for glob in globs)]
+            given += _threads(globs)
         kept = set(pattern.split("/"))
         given += [f"--glob=!{name}" for name in VERSION_CONTROL if name not in kept]
         return ["--no-config", "--files", "--null", "--hidden", *given, "--", "./"]
@@ -147,6 +151,11 @@ class Glob(ReadOnlyTool[GlobInput]):
         shown = [name for names in visible_names(folder, [[*files]], self._services) for name in names]
         first = [os.fsdecode(name[2:]) + ("" if files[name] else "/") for name in shown[:MAX_ENTRIES]]
         return GlobResult(first, len(shown))
+
+
+def _threads(globs: list[str]) -> tuple[str, ...]:
+    crowded = (os.cpu_count() or 1) <= FEW_PROCESSORS and any(glob.startswith(ENDING) for glob in globs)
+    return ONE_THREAD if crowded or EVERYTHING in globs else ()
 
 
 def _stands_in(entry: os.DirEntry[str]) -> bool:
