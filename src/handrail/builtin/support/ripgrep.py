@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +25,7 @@ from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.exit_notes import signal_name
 from handrail.errors import ToolError
 from handrail.files.paths import FileKind, Place, decided_folder, open_decided, open_subfolder
+from handrail.files.times import MISSING, FileTimes
 from handrail.tools.abort import AbortSignal
 from handrail.tools.hidden_files import HiddenFiles
 
@@ -200,24 +202,29 @@ def sort_names(
     folder: Folder, lists: Iterable[list[bytes]], services: ToolServices, count: int = sys.maxsize
 ) -> tuple[list[bytes], int]:
     """The existing names, newest first or by name, at most `count`, and how many there are in all."""
-    found: list[tuple[int, bytes]] = []
-    total, oldest = 0, sys.maxsize
-    look, descriptor, by_name = os.lstat, folder.descriptor, services.sorts_by_name
+    found: list[tuple[int, int, bytes]] = []
+    total, oldest, part = 0, MISSING + 1, 0
+    times = FileTimes(folder.descriptor)
     for names in lists:
-        for name in names:
-            try:
-                age = -look(name, dir_fd=descriptor).st_mtime_ns
-            except OSError:
-                continue
-            total += 1
-            if by_name:
-                age = 0
-            if age <= oldest:
-                found.append((age, name))
-                if len(found) > SORT_EVERY * count:  # most files of a large folder are older than those
-                    found = sorted(found)[:count]
-                    oldest = found[-1][0]
-    return [name for _, name in sorted(found)[:count]], total
+        seconds, nanoseconds = times.of(names)
+        total += len(names) - seconds.count(MISSING)
+        if services.sorts_by_name:
+            seconds = [second if second == MISSING else 0 for second in seconds]
+            nanoseconds = [0] * len(names)
+        found += [
+            (second, nanosecond, name)
+            for second, nanosecond, name in zip(seconds, nanoseconds, names, strict=True)
+            if second > oldest or (second == oldest and nanosecond >= part)
+        ]
+        if len(found) > SORT_EVERY * count:  # most files of a large folder are older than those
+            found = _newest_first(found)[:count]
+            oldest, part, _ = found[-1]
+    return [name for _, _, name in _newest_first(found)[:count]], total
+
+
+def _newest_first(found: list[tuple[int, int, bytes]]) -> list[tuple[int, int, bytes]]:
+    """Sorted by time; files of the same time by name."""
+    return sorted(sorted(found, key=itemgetter(2)), key=itemgetter(0, 1), reverse=True)
 
 
 class RipgrepProcess:
