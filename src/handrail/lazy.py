@@ -33,15 +33,19 @@ from typing import Any, TypeVar, cast, overload
 T = TypeVar("T")
 
 
-class LazyModule(ModuleType):
+class LazyModule:
     """Stands for a module and imports it when an attribute of it is first read."""
 
-    _module: ModuleType | None = None
+    __slots__ = ("_module", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._module: ModuleType | None = None
 
     def __getattr__(self, name: str) -> Any:
         module = self._module
         if module is None:
-            module = self._module = import_module(self.__name__)
+            module = self._module = import_module(self._name)
         return getattr(module, name)
 
 
