@@ -102,6 +102,14 @@ def test_the_width_goes_before_the_places() -> None:
 
 
 @pytest.mark.proves("R4")
+@pytest.mark.parametrize("part", ["a", ".."])
+def test_a_path_with_very_many_parts_holds_everything(part: str) -> None:
+    deep = f"/{part}" * 5_000
+
+    assert of(writes=[deep]) == WRITES_WORLD
+    assert of(reads=[deep]) == READS_WORLD
+
+
 def test_links_and_the_home_folder_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "real").mkdir()

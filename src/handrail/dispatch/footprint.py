@@ -17,6 +17,8 @@ from handrail.tools.access import Access
 Place: TypeAlias = tuple[str, ...]
 
 WORLD: Place = ()
+MAX_DEPTH = 250
+"""A path with more parts could be anywhere: it stands for the whole world."""
 
 
 @record
@@ -71,7 +73,7 @@ def _place(cwd: str, path: str, known: dict[str, Place]) -> Place:
     joined = path if path.startswith("/") else f"{cwd}/{path}"
     found = known.get(joined)
     if found is None:
-        found = known[joined] = _follow(joined, known)
+        found = known[joined] = WORLD if joined.count("/") > MAX_DEPTH else _follow(joined, known)
     return found
 
 
