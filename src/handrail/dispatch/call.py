@@ -377,7 +377,8 @@ async def _validate(request: CallRequest) -> str:
 def _tracks_files_here(request: CallRequest) -> bool:
     """Whether the call declares files that its tool does not track itself."""
     access = request.access
-    return access.declared and bool(access.files) and not request.tool.tracks_files
+    files = access.reads or access.writes or access.removes
+    return bool(files) and access.declared and not access.own and not request.tool.tracks_files
 
 
 def _doubt(meaning: Refuse | Ask) -> str:

@@ -43,7 +43,8 @@ log = logging.getLogger(__name__)
 
 def unread_problem(request: CallRequest) -> str:
     """Why the call cannot write what it declares: a file has not been read. Empty = all were read, or are new."""
-    for place in _places(request, _split_new(request)[0]):
+    there, _ = _split_new(request)
+    for place in _places(request, there) if there else ():
         if place.kind is FileKind.FILE and request.ctx.files.get(Path(place.real)) is None:
             return not_read(place.spelling)
     return ""
@@ -95,9 +96,9 @@ class FileTracking:
         self._files = request.ctx.files
         self._journal = request.ctx.run.undo() if access.changes_files else None
         written, self._new = _split_new(request) if self._journal is None else (access.writes, ())
-        self._writes = _places(request, written)
-        self._removes = _places(request, access.removes)
-        self.reads = _places(request, access.reads)
+        self._writes = _places(request, written) if written else []
+        self._removes = _places(request, access.removes) if access.removes else []
+        self.reads = _places(request, access.reads) if access.reads else []
         """The files that it reads."""
         self._looks: list[ReadRecord] = []
         self._expected: dict[str, _ExpectedChange] = {}
@@ -123,8 +124,8 @@ class FileTracking:
 
     def find_made(self) -> list[Place]:
         """The files that were surely not there before the call, and may be now."""
-        cwd = os.fspath(self._request.ctx.cwd)
-        return _places(self._request, [path for path in self._new if not _is_surely_new(path, cwd)])
+        made = [path for path in self._new if not _is_surely_new(path, self._request.ctx.cwd)]
+        return _places(self._request, made) if made else []
 
     def begin(self) -> None:
         """
@@ -214,8 +215,6 @@ class FileTracking:
 
 def _places(request: CallRequest, spellings: Sequence[str]) -> list[Place]:
     """Where paths led when the call was decided on; before that, where they lead now."""
-    if not spellings:
-        return []
     ctx, home = request.ctx, ""
     if any(spelling.startswith("~") for spelling in spellings):
         home = str(Path.home())
@@ -225,20 +224,20 @@ def _places(request: CallRequest, spellings: Sequence[str]) -> list[Place]:
 
 def _split_new(request: CallRequest) -> tuple[Sequence[str], Sequence[str]]:
     """The files to be written that may be there, and those that surely are not: a look tells, and finds no link."""
-    ctx, cwd = request.ctx, os.fspath(request.ctx.cwd)
+    ctx = request.ctx
     there: list[str] = []
     new: list[str] = []
     for path in request.access.writes:
-        (new if ctx.decided_place(path) is None and _is_surely_new(path, cwd) else there).append(path)
+        (new if ctx.decided_place(path) is None and _is_surely_new(path, ctx.cwd) else there).append(path)
     return there, new
 
 
-def _is_surely_new(spelling: str, cwd: str) -> bool:
+def _is_surely_new(spelling: str, cwd: Path) -> bool:
     """Whether nothing is there under a plain path, which takes a tenth of resolving it."""
     if spelling.startswith("~") or ".." in spelling:
         return False
     try:
-        os.lstat(posixpath.join(cwd, spelling))
+        os.lstat(spelling if spelling.startswith("/") else f"{cwd}/{spelling}")
     except (FileNotFoundError, NotADirectoryError):
         return True
     except (OSError, ValueError):

@@ -17,6 +17,7 @@ from handrail.tools.access import Access
 Place: TypeAlias = tuple[str, ...]
 
 WORLD: Place = ()
+NO_PLACES: frozenset[Place] = frozenset()
 MAX_DEPTH = 250
 """A path with more parts could be anywhere: it stands for the whole world."""
 
@@ -25,8 +26,8 @@ MAX_DEPTH = 250
 class Footprint:
     """The places that a call reads and writes."""
 
-    reads: frozenset[Place] = frozenset()
-    writes: frozenset[Place] = frozenset()
+    reads: frozenset[Place] = NO_PLACES
+    writes: frozenset[Place] = NO_PLACES
     group: str = ""
     """Calls of one group do not conflict with each other."""
 
@@ -55,11 +56,11 @@ def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) 
         return replace(WRITES_WORLD, group=access.group) if access.group else WRITES_WORLD
     if access.own:
         return _make_footprint(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
-    folder, known = os.fspath(cwd), {} if known is None else known
+    known = {} if known is None else known
     reads, writes = access.reads + access.walks, access.writes + access.removes
     return _make_footprint(
-        frozenset([_place(folder, path, known) for path in reads]),
-        frozenset([_place(folder, path, known) for path in writes]),
+        frozenset([_place(cwd, path, known) for path in reads]) if reads else NO_PLACES,
+        frozenset([_place(cwd, path, known) for path in writes]) if writes else NO_PLACES,
     )
 
 
@@ -67,7 +68,7 @@ def _make_footprint(reads: frozenset[Place], writes: frozenset[Place]) -> Footpr
     return Footprint(reads, writes) if reads or writes else NOTHING
 
 
-def _place(cwd: str, path: str, known: dict[str, Place]) -> Place:
+def _place(cwd: Path, path: str, known: dict[str, Place]) -> Place:
     if path.startswith("~"):
         path = os.path.expanduser(path)  # noqa: PTH111  # a spelling, which may not be a path at all
     joined = path if path.startswith("/") else f"{cwd}/{path}"

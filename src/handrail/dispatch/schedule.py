@@ -167,7 +167,7 @@ class Schedule:
 
     def _clear(self) -> None:
         self._nodes: dict[int, ScheduledCall] = {}
-        self._spots: dict[Place, PlaceUse] = {}
+        self._spots: dict[Place, Spots] = {}
         self._grouped: dict[str, PlaceUse] = {}
         self._ready: list[int] = []
         self._full: dict[str, list[int]] = {}
@@ -208,11 +208,13 @@ class Schedule:
                 node.wait_for(use.readers if node.footprint.writes else None)
         for *above, spot in writes:
             for higher in above:
-                node.wait_for(higher.writers, higher.readers)
+                if higher.writers is not None or higher.readers is not None:
+                    node.wait_for(higher.writers, higher.readers)
             node.wait_for(spot.writers, spot.readers, spot.lower_writers, spot.lower_readers)
         for *above, spot in reads:
             for higher in above:
-                node.wait_for(higher.writers)
+                if higher.writers is not None:
+                    node.wait_for(higher.writers)
             node.wait_for(spot.writers, spot.lower_writers)
 
     def _join(self, node: ScheduledCall, writes: list[Spots], reads: list[Spots]) -> None:
@@ -249,10 +251,10 @@ class Schedule:
 
     def _spots_of(self, place: Place) -> Spots:
         """The spot of a place, behind those of all places above it."""
-        return [self._spot(place[:depth]) for depth in range(len(place))] + [self._spot(place)]
-
-    def _spot(self, place: Place) -> PlaceUse:
-        spot = self._spots.get(place)
-        if spot is None:
-            spot = self._spots[place] = PlaceUse()
-        return spot
+        spots = self._spots.get(place)
+        if spots is None:
+            spots = []
+            for depth in range(len(place) + 1):
+                spots = self._spots.get(place[:depth]) or [*spots, PlaceUse()]
+                self._spots[place[:depth]] = spots
+        return spots

@@ -66,11 +66,11 @@ class Access(NamedTuple):
         A call that runs a command line or reaches an address runs alone, unless `width` says otherwise.
         """
         return cls(
-            _texts(reads),
-            _texts(writes),
-            _texts(removes),
-            _texts(walks),
-            _texts(reaches),
+            () if reads == () else _texts(reads),
+            () if writes == () else _texts(writes),
+            () if removes == () else _texts(removes),
+            () if walks == () else _texts(walks),
+            () if reaches == () else _texts(reaches),
             runs,
             shell,
             filtered,
@@ -118,8 +118,6 @@ def matches_nothing(_content: str) -> bool:
 
 
 def _texts(paths: Paths) -> tuple[str, ...]:
-    if paths == ():
-        return ()
     if isinstance(paths, str):
         return (paths,)
     if not isinstance(paths, list | tuple) and isinstance(paths, os.PathLike):

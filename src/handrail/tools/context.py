@@ -235,8 +235,9 @@ class ToolContext:
 
     def decided_place(self, spelling: str) -> "Place | None":
         """Where a path of the input led when the call was decided on. None = it was not resolved then."""
-        places = self.decision.places if self.decision else ()
-        return next((place for place in places if place.spelling == spelling), None)
+        if self.decision is None or not self.decision.places:
+            return None
+        return next((place for place in self.decision.places if place.spelling == spelling), None)
 
     @property
     def cwd(self) -> Path:
