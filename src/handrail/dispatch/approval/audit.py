@@ -95,7 +95,7 @@ class Audit:
     def write(self, entry: AuditEntry) -> None:
         """Record a decision. What goes wrong is logged once."""
         shown = self._line(entry)
-        if not self._is_clean(entry):
+        if not self._is_clean(entry, shown):
             shown = self._redactor.value(shown)
         line = encode_line(shown)
         try:
@@ -107,11 +107,11 @@ class Audit:
                 )
             self._complained = True
 
-    def _is_clean(self, entry: AuditEntry) -> bool:
+    def _is_clean(self, entry: AuditEntry, shown: Mapping[str, Any]) -> bool:
         """Whether an entry has no secrets, the common case: one check of all its texts is cheaper than one for each."""
         if self._redactor.patterns or not all(map(self._known_clean, common_texts(entry))):
             return False
-        return not self._redactor.spans("\n".join(own_texts(entry)))
+        return not self._redactor.spans("\n".join(own_texts(entry, shown)))
 
     def close(self) -> None:
         """Close the file."""
@@ -214,8 +214,8 @@ def common_texts(entry: AuditEntry) -> list[str]:
     return texts
 
 
-def own_texts(entry: AuditEntry) -> list[str]:
-    """The texts that only this entry has."""
+def own_texts(entry: AuditEntry, shown: Mapping[str, Any]) -> list[str]:
+    """The texts that only this entry has; inputs as they are shown, since they can be as long as a file."""
     facts = entry.case.facts
     texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, facts.subject, *facts.unmet]
     texts += (*facts.access.reaches, *facts.access.consults, *facts.access.may_reach)
@@ -224,8 +224,8 @@ def own_texts(entry: AuditEntry) -> list[str]:
     for file in (*entry.case.files, *entry.case.named_files):
         texts += (file.shown, file.place.real) if file.place else (file.shown,)
     for value in (
-        entry.case.use.input,
-        entry.decision.updated_input,
+        shown["input"],
+        shown.get("ran"),
         entry.updates,
         entry.problems,
         entry.decision.remedy,
