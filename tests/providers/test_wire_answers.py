@@ -77,3 +77,11 @@ def test_a_stream_cut_anywhere_before_its_end_never_ends_well(
     seen = read(NAMES[path], frames[:kept])
     assert seen.failure is not None
     assert set(map(repr, plain(seen.content))) <= set(map(repr, plain(content)))
+
+
+def test_an_answer_in_the_responses_format_gives_the_sum_of_its_tokens_as_strict_clients_want() -> None:
+    _, events, _ = FORMATS["/responses"]
+    *_, last = events(ScriptedAnswer([Text("Hi")], "", "m", 10, 5))
+
+    completed = json.loads(last.partition(b"data: ")[2])
+    assert completed["response"]["usage"] == {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}

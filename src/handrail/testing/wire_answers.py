@@ -196,7 +196,11 @@ def responses_whole(answer: ScriptedAnswer) -> Json:
         "model": answer.model,
         "status": answer.stop_reason or "completed",
         "output": [_item(number, block) for number, block in enumerate(answer.content)],
-        "usage": {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens},
+        "usage": {
+            "input_tokens": answer.input_tokens,
+            "output_tokens": answer.output_tokens,
+            "total_tokens": answer.input_tokens + answer.output_tokens,
+        },
     }
 
 
