@@ -99,13 +99,14 @@ bench: setup ## measure our own speed
 bench-table: setup ## measure the rows of the table in docs/benchmarks.md, and draw it
 	@$(BIN)/python -m benchmarks.table
 
-bench-peers: setup ## measure beside other frameworks, in an environment of their own
+bench-peers: setup ## measure beside other frameworks and programs, in environments of their own
 	@scripts/peers
 	@.venv-peers/bin/python -m benchmarks.peers_bench
+	@.venv-peers/bin/python -m benchmarks.peer_programs_bench --keep
 
 definitions: setup ## write down what requests say of the built-in tools, after one was added or changed
 	@$(BIN)/python scripts/definitions.py
 
 clean: ## remove everything made here except .wheels
-	rm -rf .venv .venv-peers .venv-fuzz .conformance .mcp-servers .xterm .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-peers .peers-npm .venv-fuzz .conformance .mcp-servers .xterm .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

@@ -37,12 +37,12 @@ def packages() -> Path:
     return max(folders, key=lambda folder: len(list(folder.iterdir())))
 
 
-def grow(root: Path) -> int:
-    """A tree of copies; how many files there are."""
+def grow(root: Path, source: Path | None = None) -> int:
+    """A tree of copies of this environment's packages, or of another folder; how many files there are."""
     count = 0
     while count < FILES:
         copy = root / f"set{count}"
-        shutil.copytree(packages(), copy, copy_function=linked, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source or packages(), copy, copy_function=linked, ignore=shutil.ignore_patterns("__pycache__"))
         count = sum(len(files) for _, _, files in os.walk(root))
     return count
 
