@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.loopback import enter_loopback
 from benchmarks.peer_programs import NPM, PROGRAMS, ROOT, Program
-from benchmarks.peer_rows import SCENARIOS, Place, prepare
+from benchmarks.peer_rows import SCENARIOS, Place, prepare, searches
 from benchmarks.peer_session import MeasureError
 from benchmarks.peer_table import FIGURES, PAGE, draw, kept, table
 from benchmarks.search_bench import grow
@@ -46,12 +46,12 @@ def tree(folder: Path) -> Path:
     return folder
 
 
-def places(root: Path, homes: Path, programs: Sequence[Program]) -> dict[str, Place]:
+def places(root: Path, homes: Path, programs: Sequence[Program], *, with_tree: bool) -> dict[str, Place]:
     """The place of each program; they share the folders and have homes of their own."""
     folder = root / "folder"
     folder.mkdir()
     prepare(folder)
-    many = tree(root / "tree")
+    many = tree(root / "tree") if with_tree else folder
     found = {}
     for number, program in enumerate(programs):
         home = homes / str(number)
@@ -105,7 +105,8 @@ def compare(chosen: argparse.Namespace) -> dict[str, Any]:
     within = partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
     # codex wants no home below /tmp
     with within(prefix="handrail-peers-") as made, within(prefix="home-", dir=NPM) as homes:
-        where = places(Path(made).resolve(), Path(homes), programs)
+        with_tree = not chosen.only or searches.__name__ in chosen.only
+        where = places(Path(made).resolve(), Path(homes), programs, with_tree=with_tree)
         versions = {program.name: program.version(where[program.name].home) for program in programs}
         samples, loads = asyncio.run(measure(programs, where, chosen))
     run = {"rounds": len(loads) - 1, "load": [min(loads), max(loads)]}
