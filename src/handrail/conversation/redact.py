@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from handrail.conversation.assigned_secrets import assigned_values
-from handrail.conversation.secret_shapes import NEEDLES
+from handrail.conversation.secret_shapes import IN_TEXT, IN_WORDS, NEEDLES, long_words
 from handrail.errors import PatternError
 from handrail.records import record
 
@@ -77,9 +77,11 @@ class Redactor:
         """The edits that remove the secrets of a text, in order, without overlap."""
         found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
         small = text.lower()
-        for needle, ignores_case, label, shape in NEEDLES:
-            if needle in (small if ignores_case else text):
-                found += _matches(text, re.compile(shape), label)
+        words = long_words(text)
+        for needles, place, small_place in ((IN_WORDS, words, words.lower()), (IN_TEXT, text, small)):
+            for needle, ignores_case, label, shape in needles if place else ():
+                if needle in (small_place if ignores_case else place):
+                    found += _matches(text, re.compile(shape), label)
         for start, end, is_password in assigned_values(text, small):
             found.append(secret_edit(start, end, "password" if is_password else "assigned-key"))
         for pattern in self.patterns:

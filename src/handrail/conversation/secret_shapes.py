@@ -1,6 +1,7 @@
 """The shapes of secrets: keys and tokens of many vendors, private keys, passwords in addresses and command lines."""
 
 import re
+from typing import TypeAlias
 
 _EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"  # in JSON, a line begins behind a letter
 _VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already removed
@@ -155,5 +156,26 @@ def _sooner(needle: str, shape: str) -> str:
     return shape if rest == shape else rf"{literal}(?:(?<![A-Za-z0-9]{literal})|(?<=\\[nrt]{literal})){rest}"
 
 
-NEEDLES = tuple((needle, shape.startswith("(?i)"), label, _sooner(needle, shape)) for label, needle, shape in SHAPES)
+WORD_LENGTH = 15
+"""The shortest text that a shape of one word matches."""
+SPANS_WORDS = frozenset(
+    {
+        *("AKIA", "ASIA", "_auth", "_password", "npmauthident", '"auth', "PASSWORD=", "password", "bindpw", "curl"),
+        *("sshpass", "mysql", "login", "pwd=", "eyJ", "PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "Private-Lines:"),
+        *("cookie", "authorization", "api-key", "earer", "://"),
+    }
+)
+"""The literals of shapes that match blanks too, or short texts; all others stand in one long word."""
+
+Needle: TypeAlias = tuple[str, bool, str, str]
 """What must be in a text, whether case does not matter, the label and the shape."""
+NEEDLES: tuple[Needle, ...] = tuple(
+    (needle, shape.startswith("(?i)"), label, _sooner(needle, shape)) for label, needle, shape in SHAPES
+)
+IN_WORDS = tuple(needle for needle in NEEDLES if needle[0] not in SPANS_WORDS)
+IN_TEXT = tuple(needle for needle in NEEDLES if needle[0] in SPANS_WORDS)
+
+
+def long_words(text: str) -> str:
+    """The words of a text in which shapes of one word can stand, mostly a small part of it."""
+    return "\n".join([word for word in text.split() if len(word) >= WORD_LENGTH])
