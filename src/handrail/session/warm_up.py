@@ -11,6 +11,7 @@ supervisor starts meanwhile.
 """
 
 import asyncio
+import gc
 import sys
 import threading
 import time
@@ -110,6 +111,8 @@ class WarmUp:
                 return
             step()
         self._services()
+        if gc.get_freeze_count():
+            gc.freeze()  # in a program that does so: what is loaded now stays, too
 
     @staticmethod
     def _steps(modules: list[str], policy: "Policy") -> Iterator[Callable[[], object]]:
