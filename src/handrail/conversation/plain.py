@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-# texts, which `re` compiles when they are first used and keeps: most runs print nothing that they match
+# texts, which `re` compiles when they are first used and keeps: most runs print nothing that they could match
 CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 
 UNSAFE = r"[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -13,6 +13,8 @@ UNSAFE = r"[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 
 def plain(text: str) -> str:
     """The text with control and direction-changing characters and lone surrogates made visible; lines and tabs stay."""
+    if text.replace("\n", "").replace("\t", "").isprintable():  # none of those is
+        return text
     return re.sub(CONTROL, lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 

@@ -62,7 +62,6 @@ MAX_BENEATH = 50_000
 
 URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 DRIVE = lazy_pattern(r"[A-Za-z]:(?:[\\/]|\Z)")
-OTHER_HOME = lazy_pattern(r"~[^/]")
 UNUSUAL = frozenset("*?{}\\")
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 KINDS = {stat.S_IFDIR: FileKind.FOLDER, stat.S_IFIFO: FileKind.PIPE, stat.S_IFSOCK: FileKind.SOCKET}
@@ -197,13 +196,14 @@ def path_problem(spelling: str) -> str:
         return "the path is empty; name a file or folder"
     if spelling != spelling.strip():
         return "the path begins or ends with a blank; leave it out"
-    if URL.match(spelling):
+    has_colon = ":" in spelling
+    if has_colon and URL.match(spelling):
         return "this is a URL, not a path; name a file of this machine"
-    if DRIVE.match(spelling):
+    if has_colon and DRIVE.match(spelling):
         return "this is a path with a drive letter; write it from / or from the working folder"
     if spelling.startswith(("//", "\\\\")):
         return "this is a path on another machine; one of this machine begins with a single /"
-    if OTHER_HOME.match(spelling):
+    if spelling.startswith("~") and spelling[1:2] not in ("", "/"):
         return "the home folder of another user is not looked up; write its whole path"
     if "$" in spelling or "`" in spelling:
         return "variables and substitutions are not expanded in paths; write the path itself"

@@ -220,11 +220,12 @@ def reads_program(segment: Segment) -> bool:
         return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
     if segment.name in LATER:
         return True
+    if segment.name not in SHELLS:
+        return False
     # behind `-c` or `-s`, also in a cluster, the next words are not files
     named = any(STDIN.match(word.literal or "") for word in segment.argv[1:])
     switch = named or any(re.match(r"-[A-Za-z]*[cs]", word.prefix) for word in segment.argv[1:])
-    unclear = not files or None in files or switch
-    return segment.name in SHELLS and unclear
+    return not files or None in files or switch
 
 
 def skipping(name: str, words: list[str]) -> Iterator[str]:

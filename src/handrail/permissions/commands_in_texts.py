@@ -17,7 +17,7 @@ from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, PieceKind, Segment, Word
 from handrail.shell.text_programs import fed_text, written_scripts
 from handrail.shell.unknown_names import has_unknown_name, runs_unknown_name
-from handrail.shell.wrapped_commands import EVALUATED, written_text
+from handrail.shell.wrapped_commands import is_evaluated, written_text
 
 # Those of bash that may evaluate a word, or put it where it is evaluated; other programs do nothing of this kind.
 BUILTINS = frozenset(
@@ -53,7 +53,7 @@ def commands_in_texts(analysis: Analysis) -> InTexts:
         return UNKNOWN
     texts = [*map(written_text, evaluated_words(analysis))]
     texts += [text for segment in evaluating_segments(analysis) for text in fed_text(segment)[0]]
-    texts = list(dict.fromkeys(filter(EVALUATED.search, texts)))
+    texts = list(dict.fromkeys(filter(is_evaluated, texts)))
     if len(texts) > MAX_TEXTS:
         return UNKNOWN
     found = [commands_of(text) for text in texts]

@@ -16,8 +16,8 @@ TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command"
 # Their arguments matter so much that a rule with a wildcard does not cover them.
 EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
 QUOTED = lazy_pattern(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
-ODD, STARS, BLANKS = lazy_pattern(r"""['"\\\x00]"""), lazy_pattern(r"\*+"), lazy_pattern(r"\s+")
-OPERATORS = lazy_pattern(r"[|&;<>`\n]|\$\(")
+ODD, OPERATORS = frozenset("'\"\\\0"), frozenset("|&;<>`\n")
+STARS, BLANKS = lazy_pattern(r"\*+"), lazy_pattern(r"\s+")
 
 
 def compile_shell(spec: str) -> WildcardPattern:
@@ -38,7 +38,7 @@ def compile_shell(spec: str) -> WildcardPattern:
 def cut(spec: str) -> list[str | None]:
     """Split a spec into texts and wildcards (None); blanks outside quotes become the word separator, `x:*` is `x *`."""
     spec = spec[:-2] + " *" if spec.endswith(":*") else spec
-    pieces = quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
+    pieces = quoted_cut(spec) if not ODD.isdisjoint(spec) else plain_cut(spec)
     if pieces[-1] is not None:
         pieces[-1] = pieces[-1].rstrip(WORD_END)
     return pieces
@@ -87,7 +87,9 @@ def has_balanced_quotes(spec: str) -> bool:
 
 def has_operator(spec: str) -> bool:
     """Whether it contains a shell operator outside quotes."""
-    return OPERATORS.search(QUOTED.sub("", spec) if has_balanced_quotes(spec) else spec) is not None
+    if not ODD.isdisjoint(spec) and has_balanced_quotes(spec):
+        spec = QUOTED.sub("", spec)
+    return "$(" in spec or not OPERATORS.isdisjoint(spec)
 
 
 class ShellIndex:

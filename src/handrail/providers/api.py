@@ -52,7 +52,8 @@ def wire_id(call_id: str, pattern: str) -> str:
 
 def wire_name(name: str, longest: int = 64) -> str:
     """The tool name without characters that apis refuse: a model may have made it up, and it stays in the history."""
-    return BAD_NAME_CHARACTER.sub("_", name)[:longest] or "unnamed"
+    fits = name.isascii() and name.isidentifier()
+    return (name if fits else BAD_NAME_CHARACTER.sub("_", name))[:longest] or "unnamed"
 
 
 def loaded_tools(request: Request) -> list[ToolDefinition]:

@@ -1,20 +1,20 @@
 """What answers cost, from the table of prices. An unknown model has no price, which is not zero."""
 
-import re
-
 from handrail.conversation.stream import Usage
 from handrail.providers.prices import PRICES, Price
 
 MILLION = 1_000_000
 SEARCH_DOLLARS = 0.01
 """What each provider that searches takes for one search."""
-VERSION_AFTER = r"(?:$|[-@:]).*"
+BEFORE_VERSION = frozenset("-@:") | {""}
+"""What may follow the name of a row: nothing, or a version."""
 
 
 def price_of(model: str) -> Price | None:
     """The price of a model: the longest row that its name begins with, at the end of a word."""
     bare = model.rpartition("/")[2].removeprefix("anthropic.").removeprefix("openai.")
-    rows = [name for name in PRICES if bare.startswith(name) and re.fullmatch(VERSION_AFTER, bare[len(name) :])]
+    begun = [name for name in PRICES if bare.startswith(name)]
+    rows = [name for name in begun if bare[len(name) :][:1] in BEFORE_VERSION]
     return PRICES[max(rows, key=len)] if rows else None
 
 

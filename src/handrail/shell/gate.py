@@ -20,14 +20,12 @@ REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(c) for c in range(0xFE00, 0xFE10)}
 VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 
-ASCII_OK = lazy_pattern(r"[\t\n\x20-\x7e]*\Z")
-
 
 def check(text: str) -> None:
     """Raises UnclearError for a character or size that is never understood."""
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise UnclearError(f"longer than {MAX_BYTES} bytes", 0, len(text))
-    if ASCII_OK.match(text):
+    if text.isascii() and text.replace("\t", "").replace("\n", "").isprintable():
         return
     for at, char in enumerate(text):
         if char in "\t\n" or " " <= char <= "~":

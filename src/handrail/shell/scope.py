@@ -149,7 +149,7 @@ class Scope(NamedTuple):
         """The words with those of arrays in their places, where these stand alone and in quotes."""
         expanded: list[Word] = []
         for word in words:
-            arrays = [piece for piece in word.pieces if ELEMENTS.fullmatch(piece.text)]
+            arrays = [piece for piece in word.pieces if piece.text.startswith("${") and ELEMENTS.fullmatch(piece.text)]
             pieces = [piece for piece in word.pieces if piece.text]
             if not any(piece.kind is PieceKind.PARAMETER for piece in arrays):
                 expanded.append(word)

@@ -6,7 +6,6 @@ A list of names can only be a help: a secret in a file of another name is not se
 
 from functools import lru_cache
 
-from handrail.lazy import lazy_pattern
 from handrail.shell.patterns import NamePattern
 
 # Names of files and folders that hold keys, tokens, passwords or what a person typed.
@@ -54,7 +53,7 @@ BELOW = (
     *("/.cache/huggingface/token", "/.terraform.d/credentials"),
 )
 # `.env.production` is one, `.env.example` is made to be shown.
-DOT_ENV = lazy_pattern(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
+SHARED_ENV = frozenset(f".env.{kind}" for kind in ("example", "sample", "template", "dist", "defaults"))
 # The same names as patterns that searches understand; a slash behind one says that it is a folder.
 SECRET_PATTERNS = (
     *sorted(NAMES),
@@ -62,7 +61,7 @@ SECRET_PATTERNS = (
     *(".config/", ".codex/", ".composer/", ".subversion/", ".fly/", ".terraform.d/"),
     *("credentials.toml", ".env.*", *(f"*{end}" for end in ENDINGS)),
 )
-WILD = lazy_pattern(r"[*?\[]")
+WILD = frozenset("*?[")
 NO_FILES = ("/proc/", "/dev/", "/sys/")
 # What every program of the machine may know, and people ask for: no user, key, address or command line is in it.
 SYSTEM_FACTS = frozenset(
@@ -98,7 +97,7 @@ def may_be_listed(path: str) -> bool:
 def secret_name(name: str) -> bool:
     """True for a name, or pattern of names, of files that hold secrets; folders of one tree repeat the same names."""
     plain = name.lower()
-    if plain in NAMES or plain.endswith(ENDINGS) or DOT_ENV.match(plain):
+    if plain in NAMES or plain.endswith(ENDINGS) or (plain.startswith(".env.") and plain not in SHARED_ENV):
         return True
     # `.e*` can mean .env. A pattern that begins with a wildcard means everything here, not a secret.
-    return WILD.search(plain, 1) is not None and plain[0] not in "*?[" and any(map(NamePattern(plain).may_match, NAMES))
+    return not WILD.isdisjoint(plain) and plain[0] not in WILD and any(map(NamePattern(plain).may_match, NAMES))

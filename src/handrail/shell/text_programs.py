@@ -46,11 +46,12 @@ AWKS = names("awk gawk mawk nawk original-awk")
 FILTERS = AWKS | names("sed")
 FROM_FILE = FILTERS | names("make gmake bmake ninja cmake just rake ant source .")
 POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
-LANGUAGE = lazy_pattern(
-    r"(?:python|pypy|ipython|perl|raku|ruby|irb|pry|node|nodejs|php|lua|luajit|deno|bun|R|Rscript|osascript|tclsh|wish"
-    r"|julia|elixir|iex|erl|escript|ghc|ghci|runghc|runhaskell|groovy|scala|jshell|kotlinc|clojure|clj|bb|guile|racket"
-    r"|sbcl|clisp|swipl|ocaml|utop|octave|qjs|d8|bpftrace|emacs|gawk|xonsh|nu|elvish)[0-9.]*\Z"
+LANGUAGES = tuple(
+    "python pypy ipython perl raku ruby irb pry node nodejs php lua luajit deno bun R Rscript osascript tclsh wish "
+    "julia elixir iex erl escript ghc ghci runghc runhaskell groovy scala jshell kotlinc clojure clj bb guile racket "
+    "sbcl clisp swipl ocaml utop octave qjs d8 bpftrace emacs gawk xonsh nu elvish".split()
 )
+VERSION = "0123456789."
 STDIN = lazy_pattern(r"-\Z|(?:--?\w+=?)?(?:-|/dev/(?:stdin|fd/\d+)|/proc/[^/]+/(?:task/[^/]+/)?fd/\d+)\Z")
 TEXT_OPTION = lazy_pattern(
     r"-[A-Za-z]*[cemprES]\Z|-[ceErR].|--(?:eval|command|execute|print|expr|version|help)\b|-[Vvh]\Z"
@@ -95,7 +96,13 @@ def kind_of(name: str) -> TextKind | None:
         return TextKind.COMMANDS
     if name in FROM_FILE:
         return TextKind.FILE
-    return TextKind.LANGUAGE if LANGUAGE.match(name) or name.lower() in POWERSHELLS else None
+    return TextKind.LANGUAGE if is_language(name) or name.lower() in POWERSHELLS else None
+
+
+def is_language(name: str) -> bool:
+    """Whether a program is the interpreter of a language, with or without a version in its name."""
+    begun = [each for each in LANGUAGES if name.startswith(each)] if name.startswith(LANGUAGES) else ()
+    return any(not name[len(each) :].strip(VERSION) for each in begun)
 
 
 def program_text(segment: Segment) -> ProgramText:

@@ -79,7 +79,6 @@ VARIABLES = lazy_pattern(
 )
 TEXT = lazy_pattern(r"[\s;&|`$(!]")
 ADDRESS = lazy_pattern(r"(?i:exec|system|shell):")  # of socat: EXEC:rm
-EVALUATED = lazy_pattern(r"\$\(|`")
 SPLITS = lazy_pattern(r"-\w*S|--s").match  # of env: the text is split into words
 READERS = frozenset(("read", "mapfile", "readarray"))  # what they put into variables may be evaluated later
 COPIERS = frozenset(("ln", "cp", "mv", "install"))
@@ -160,8 +159,13 @@ def of_program(given: ProgramText) -> list[Words]:
 
 def of_evaluated(words: Iterable[Word]) -> list[Words]:
     """The commands in texts that bash runs where it evaluates a name or a number: `declare 'a[$(rm x)]=1'`."""
-    texts = [text for word in words if (text := written_text(word)) and EVALUATED.search(text)]
+    texts = [text for word in words if (text := written_text(word)) and is_evaluated(text)]
     return [found for text in texts[:MAX_TEXTS] for found in of_text(text)]
+
+
+def is_evaluated(text: str) -> bool:
+    """Whether bash runs a command where it evaluates a text."""
+    return "$(" in text or "`" in text
 
 
 def written_text(word: Word) -> str:

@@ -320,6 +320,8 @@ def _agent_notice(task: BackgroundTask, note: str) -> str:
 def _load_tasks(folder: Path) -> list[BackgroundTask]:
     """Load the tasks of an earlier run of the session."""
     found: list[BackgroundTask] = []
+    if not folder.is_dir():
+        return found
     for path in sorted(folder.glob("*.json")):
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if kept.get("version", VERSION) > VERSION:
