@@ -38,6 +38,8 @@ FORMAT = 1
 MAX_FILE = 16_000_000
 MAX_FOLDER = 256_000_000
 MAX_FILES = 1_000
+ROOM_DELAY = 0.5
+"""Seconds after the first decision, at most, until old files are looked at."""
 MAX_TEXT = 16_000
 MAX_INPUT = 64_000
 
@@ -91,6 +93,7 @@ class Audit:
         self._size = 0
         self._complained = False
         self._room: threading.Thread | None = None
+        self._closing = threading.Event()
 
     def write(self, entry: AuditEntry) -> None:
         """Record a decision. What goes wrong is logged once."""
@@ -119,6 +122,7 @@ class Audit:
             os.close(self._fd)
             self._fd = -1
         if self._room is not None:
+            self._closing.set()
             self._room.join()
             self._room = None
 
@@ -140,9 +144,14 @@ class Audit:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(self.file, flags, 0o600)
         self._size = os.fstat(self._fd).st_size
-        # there may be a thousand files, and the first call should not wait for that
-        self._room = threading.Thread(target=make_room, args=(self.file, self._max_folder), daemon=True)
+        # there may be a thousand files, and the first call should not wait for that, nor share the processor with it
+        self._closing.clear()
+        self._room = threading.Thread(target=self._make_room_later, daemon=True)
         self._room.start()
+
+    def _make_room_later(self) -> None:
+        self._closing.wait(ROOM_DELAY)
+        make_room(self.file, self._max_folder)
 
     def _line(self, entry: AuditEntry) -> dict[str, Any]:
         case, decision, policy = entry.case, entry.decision, entry.case.policy
