@@ -74,6 +74,8 @@ class Running:
         self.pid = 0
         """The process id of the command itself, also its group and session; 0 if it was over at once."""
         self._call = call
+        self._fd = call.fileno()
+        """What the event loop watches: it looks in vain for what it does not watch, and would describe a socket."""
         self._due = None if due is None else time.monotonic() + due + OVERDUE
         self._reaper = 0
         self._heard = bytearray()
@@ -135,7 +137,7 @@ class Running:
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
         self._waiting.append(waiter)
-        loop.add_reader(self._call, self._wake)  # also for the second: the first may have been woken just now
+        loop.add_reader(self._fd, self._wake)  # also for the second: the first may have been woken just now
         overdue = loop.call_at(loop.time() + self._due - time.monotonic(), self._look_after) if self._due else None
         try:
             await waiter
@@ -144,7 +146,7 @@ class Running:
                 overdue.cancel()
             self._waiting.remove(waiter)
             if not self._waiting and self._call.fileno() >= 0:
-                loop.remove_reader(self._call)
+                loop.remove_reader(self._fd)
 
     def _look_after(self) -> None:
         """The reaper does not do its work: a command may have stopped it."""
@@ -153,7 +155,7 @@ class Running:
         self._wake()
 
     def _wake(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._call)
+        asyncio.get_running_loop().remove_reader(self._fd)
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)
@@ -176,7 +178,7 @@ class Running:
     def _finish(self, end: End) -> None:
         self._end = end
         for waiter in self._waiting:  # nothing comes from a closed socket, so they have to be woken
-            waiter.get_loop().remove_reader(self._call)
+            waiter.get_loop().remove_reader(self._fd)
             if not waiter.done():
                 waiter.set_result(None)
         self._call.close()
