@@ -16,7 +16,7 @@ from handrail.permissions.case import ELSEWHERE, TOO_MUCH, Case, limit_listing, 
 from handrail.permissions.command_parts import CommandPart, in_background, parts_of
 from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place, guards_files
-from handrail.permissions.implied_paths import implied_accesses
+from handrail.permissions.implied_paths import SHALLOW, implied_accesses
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import possible_files
@@ -33,6 +33,7 @@ HOME_OR_PWD = lazy_pattern(r"\$(?:(HOME|PWD)(?!\w)|\{(HOME|PWD)\b[^}]*\})")
 MAX_GUESSED = 40
 # What lies behind these is decided by the process that looks: its folder, its root, its open files.
 PROCESS_PATH = lazy_pattern(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files)(?:/|\Z)|/dev/fd/[^/]+/")
+PROCESS_FOLDERS = ("/proc/", "/dev/fd/")
 
 
 @lru_cache(maxsize=1024)
@@ -46,8 +47,15 @@ def looks_around(command: str) -> bool:
     """Whether deciding on a command line may have to list whole folders, which takes a while."""
     analysis, _, _ = read_command(command)
     return any(
-        segment.writes or any(gone_through(segment)) or (len(segment.argv) > 1 and not segment.entry)
+        writes_folders(segment) or any(gone_through(segment)) or (len(segment.argv) > 1 and not segment.entry)
         for segment in analysis.segments
+    )
+
+
+def writes_folders(segment: Segment) -> bool:
+    """Whether what a command writes may be found in folders only: by a pattern, or because they are changed inside."""
+    return bool(segment.writes) and not (
+        segment.name in SHALLOW and all(word.literal is not None for word in segment.writes)
     )
 
 
@@ -124,6 +132,10 @@ def guarded_files(analysis: Analysis, finder: "Finder", lookup: Lookup) -> Itera
         yield from unless_too_much(possible_files(analysis, finder.places, finder.policy, lookup), otherwise)
 
 
+def is_of_process(path: str) -> bool:
+    return path.startswith(PROCESS_FOLDERS) and PROCESS_PATH.match(path) is not None
+
+
 class Finder:
     """Resolves words of a command to places in the file system."""
 
@@ -140,7 +152,7 @@ class Finder:
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
         """Every place that a word can mean in the folders its command may run in; None means any place."""
         found = places(segment, word, self.policy.cwd, self.policy.home, self.find)
-        return (None if place is not None and PROCESS_PATH.match(place.absolute) else place for place in found)
+        return (None if place is not None and is_of_process(place.absolute) else place for place in found)
 
     def find(self, folder: str, path: PathText) -> Iterable[Place | None]:
         """The files of a pattern, and the pattern taken literally where that may be a file; else the path."""
