@@ -6,11 +6,12 @@ The standard library's parser is faster and comes first. This one serves line nu
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from handrail.config.json_paths import MAX_DEPTH
 from handrail.errors import JsonTextError
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 
 BLANKS = lazy_pattern(r"[ \t\n\r]*")
 STRING = lazy_pattern(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from handrail.extensions.commands import CommandFile, command_problems, parse_command
 from handrail.extensions.definition_files import MAX_BYTES, DefinitionFile, UnreadFile
@@ -23,6 +23,7 @@ from handrail.extensions.places import ConfigFolder, reaches_out
 from handrail.files.frontmatter import parse_frontmatter
 from handrail.files.private_folder import make_private_folder
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.records import record
 
 SPECIFIED = lazy_pattern(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")

@@ -15,10 +15,11 @@ from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from handrail.errors import ToolError
 from handrail.lazy import lazy, lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.records import record
 
 if TYPE_CHECKING:

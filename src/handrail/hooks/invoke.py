@@ -6,7 +6,6 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -30,6 +29,7 @@ from handrail.hooks.urls import url_allowed
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.processes.run import run as run_process
 from handrail.processes.trace_context import trace_headers, trace_variables
 from handrail.records import record

@@ -10,7 +10,7 @@ as a hook that cannot run.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from handrail.errors import HandrailError
 from handrail.hooks.events import EVENTS, UNSUPPORTED, HookEvent
@@ -30,6 +30,7 @@ from handrail.hooks.specs import (
     short_repr,
 )
 from handrail.hooks.urls import url_problem
+from handrail.named_tuples import NamedTuple
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 
 SESSION = HookSource("session")

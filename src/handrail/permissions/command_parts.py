@@ -8,9 +8,10 @@ wrappers and inner shells, and match what a line that could not be parsed may ru
 import re
 import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from handrail.lazy import lazy, lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.permissions.shell import EXACT_ONLY, QUOTED, TRANSPARENT
 from handrail.permissions.wildcards import WORD_END
 from handrail.shell.analysis import analyse

@@ -7,9 +7,9 @@ there is read as the body of a here-document, which has the same substitutions. 
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.permissions.command_parts import parts_of
 from handrail.permissions.wildcards import WORD_END
 from handrail.shell import tables

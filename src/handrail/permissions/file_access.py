@@ -6,9 +6,9 @@ Places are assessed once, when the case is built; decisions and explanations rea
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import NamedTuple
 
 from handrail.files.paths import FileKind, FolderContents, PatternMatcher, Place
+from handrail.named_tuples import NamedTuple
 from handrail.permissions.paths import below, doubt, doubt_of_look, protected_place, secret_place
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy

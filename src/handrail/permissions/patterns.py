@@ -15,9 +15,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import takewhile
-from typing import NamedTuple
 
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.permissions.rules import Behaviour, Rule
 
 WILD = lazy_pattern(r"[*?\[\\]")

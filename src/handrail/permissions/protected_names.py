@@ -16,7 +16,8 @@ names those that were not found in the text of the source: they are known from u
 import re
 from enum import Enum, auto
 from functools import cache
-from typing import NamedTuple
+
+from handrail.named_tuples import NamedTuple
 
 
 class Reach(Enum):

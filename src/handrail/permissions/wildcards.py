@@ -1,6 +1,6 @@
 """Patterns with `*` wildcards, matched in linear time and without compiling a regular expression."""
 
-from typing import NamedTuple
+from handrail.named_tuples import NamedTuple
 
 WORD_END = "\0"  # between words; cannot be part of one
 

@@ -7,14 +7,14 @@ What the analysis of a command line says, as frozen data.
 Byte ranges are offsets into the UTF-8 of `Analysis.text`; a segment found in an inner text
 (`sh -c '...'`) counts from the start of that text, and its `path` says which text it is.
 
-The values are NamedTuples rather than frozen dataclasses: those take eight times as long to define, and importing
+The values are named tuples rather than frozen dataclasses: those take longer to define, and importing
 `dataclasses` alone takes a fifth of what this package may cost to import.
 """
 
 from enum import Enum, IntEnum
 from itertools import pairwise, product, takewhile
-from typing import NamedTuple
 
+from handrail.named_tuples import NamedTuple
 from handrail.shell.patterns import escape
 
 MAX_ALTERNATIVES = 16

@@ -12,10 +12,10 @@ In the text of a pattern a backslash stands before each character that was quote
 import re
 import string
 from functools import lru_cache
-from typing import NamedTuple
 
 from handrail.errors import UnclearError
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 
 WILD = lazy_pattern(r"\\.|[*?\[]", re.DOTALL)
 ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)

@@ -11,9 +11,9 @@ Where that is not possible, the word can be any place that the line names: `find
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
 
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.shell import tables
 from handrail.shell.listing import PLACE, start_of
 from handrail.shell.model import (

@@ -8,10 +8,10 @@ whose values may be secrets. After a branch only what holds on every way is kept
 import posixpath
 import re
 from collections.abc import Container, Mapping
-from typing import NamedTuple
 
 from handrail.errors import UnclearError
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.shell.clean_environment import SET_FOR_READING, takes_back
 from handrail.shell.model import Piece, PieceKind, Word, literal_word
 from handrail.shell.words import ELEMENTS

@@ -1,9 +1,8 @@
 """What surrounds a command: the wrappers around it, its input, the files that the shell opens, variables set for it."""
 
-from typing import NamedTuple
-
 from handrail.errors import UnclearError
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.shell.listing import PLACE
 from handrail.shell.model import FREE_TARGETS, Does, Effect, Segment, Word
 from handrail.shell.scope import harmless_setting

@@ -1,7 +1,6 @@
 """The shape of a command line after parsing: scripts of pipelines of commands."""
 
-from typing import NamedTuple
-
+from handrail.named_tuples import NamedTuple
 from handrail.shell.model import Redirection, Word
 
 

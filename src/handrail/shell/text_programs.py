@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from itertools import islice
-from typing import NamedTuple
 
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.shell import tables
 from handrail.shell.model import Does, PieceKind, Segment, Word
 from handrail.shell.printed_words import PASS_ALL, PRINTERS

@@ -1,10 +1,10 @@
 """Reads the words of one command with its table entry and says what the command does."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from handrail.errors import UnclearError
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.shell import grammars, tables
 from handrail.shell.listing import FED, MIXED, PLACE, SEARCHES, fd_finds_all, fill, finds_all, found_name, only_files
 from handrail.shell.model import (

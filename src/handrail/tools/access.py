@@ -8,7 +8,9 @@ so a tool says it in one place. Paths stay as they were spelled: relative paths 
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from handrail.named_tuples import NamedTuple
 
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 Width: TypeAlias = Literal["named", "shared", "exclusive"]

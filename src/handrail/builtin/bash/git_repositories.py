@@ -11,9 +11,9 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from handrail.lazy import lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.processes.git_settings import RUNS_OR_FETCHES, matcher
 from handrail.processes.run import Ended, run
 from handrail.shell.model import Requirement

@@ -8,7 +8,7 @@ the folders or the search path. A precondition that is unknown here does not hol
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
 from handrail.builtin.bash.python_modules import module_problem
@@ -23,6 +23,7 @@ from handrail.builtin.bash.readable_services import (
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
 from handrail.lazy import lazy, lazy_pattern
+from handrail.named_tuples import NamedTuple
 from handrail.processes.run import Ended, run
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import paths

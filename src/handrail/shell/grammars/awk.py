@@ -8,9 +8,9 @@ is a regular expression, the text is refused too.
 
 import re
 from itertools import pairwise
-from typing import NamedTuple
 
 from handrail.errors import UnclearError
+from handrail.named_tuples import NamedTuple
 from handrail.shell.model import Does, Effect
 
 BUILT_IN = frozenset(

@@ -6,9 +6,9 @@ A scanner for programs whose options getopt cannot read: whole words (`-version`
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from handrail.errors import UnclearError
+from handrail.named_tuples import NamedTuple
 from handrail.shell.model import Does, Effect, Word
 
 Values = Mapping[str, Does | None]  # None: the value is only text

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
+from handrail.named_tuples import NamedTuple
 from handrail.shell.model import Does, Requirement
 
 
