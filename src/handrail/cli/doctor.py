@@ -332,7 +332,7 @@ def state(here: Here) -> Iterator[Finding]:
     if removed := remove_leftovers(undo_folder(here.variables)):
         text = f"removed what a killed run had left: {', '.join(removed)}"
         yield Finding("state", "temporary files", State.NOTE, text)
-    for text in remove_orphans(here.variables):
+    for text in remove_orphans(folder, here.variables):
         yield Finding("state", "worktree", State.NOTE, text)
 
 

@@ -11,7 +11,7 @@ from enum import Enum
 from handrail.lazy import lazy_pattern
 from handrail.permissions.known_tools import possible_tools
 from handrail.records import record
-from handrail.tools.tool import NAME, McpInfo
+from handrail.tools.tool import McpInfo, is_name
 
 
 class Behaviour(Enum):
@@ -204,7 +204,7 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
         return ""
     if near := next((name for name in FAMILIES if name.lower() == tool.lower()), ""):
         return f"{tool} takes no such brackets; names keep their case: {near}"
-    if not tool.startswith(MCP) and not NAME.fullmatch(tool):  # servers may have odd names
+    if not tool.startswith(MCP) and not is_name(tool):  # servers may have odd names
         return f"{tool!r} is not the name of a tool"
     found = PARAMETER.match(spec)
     if found and behaviour is Behaviour.ALLOW and not found[2].startswith("//"):  # that is an address

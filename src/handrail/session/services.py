@@ -16,7 +16,7 @@ from handrail.lazy import lazy
 from handrail.session.sandbox import SessionSandbox
 from handrail.session.settings.policy import hidden_files
 from handrail.session.settings.session_settings import SessionSettings
-from handrail.session.state_folder import run_folder_name, state_folder, undo_folder
+from handrail.session.state_folder import UNDO, run_folder_name, state_folder
 
 if TYPE_CHECKING:
     from handrail.agents import pending_worktrees
@@ -30,15 +30,14 @@ def default_services(variables: Mapping[str, str], cwd: Path | None = None, sess
     home = os.path.realpath(variables.get("HOME") or Path.home())
     session = session or run_folder_name()
     state = state_folder(variables)
-    undo = Undo(undo_folder(variables) / session, folder)
+    undo = Undo(state / UNDO / session, folder)
     return ToolServices(
         env=variables, home=home, working_dirs=lambda: (folder,), state=state / "runs" / session, undo=undo
     )
 
 
-def remove_orphans(variables: Mapping[str, str]) -> tuple[str, ...]:
+def remove_orphans(state: Path, variables: Mapping[str, str]) -> tuple[str, ...]:
     """Remove the worktrees that killed runs left before they were written down; what became of each."""
-    state = state_folder(variables)
     if not (state / "worktrees" / "pending").is_dir():  # as a rule
         return ()
     return pending_worktrees.remove_orphans(state, variables)
@@ -50,9 +49,11 @@ def tool_services(settings: SessionSettings, session_id: str = "", state: Path |
 
     `state`: the folder for their files in place of the usual one.
     """
-    remove_leftovers(undo_folder(settings.loaded.env))
-    remove_orphans(settings.loaded.env)
-    services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
+    env = settings.loaded.env
+    kept = state_folder(env)
+    remove_leftovers(kept / UNDO)
+    remove_orphans(kept, env)
+    services = default_services(env, Path(settings.places.cwd), session_id)
     if state is not None:
         services = replace(services, state=state)
     return replace(

@@ -22,6 +22,7 @@ else:
 
 UNKNOWN_OWNER = 65534
 """Whom the kernel names for users of another machine or container."""
+UNDO = "undo"
 RUN_FOLDERS = ("runs", "results", "hooks")
 """Each run has a folder of its own in them: that of its session, or one with the process id in its name."""
 
@@ -126,7 +127,7 @@ def session_store(
 ) -> TranscriptStore:
     """Where this person's sessions are kept; without a redactor, the secrets of the environment are taken out."""
     state = state_folder(variables)
-    elsewhere = (undo_folder(variables), *(state / name for name in RUN_FOLDERS))
+    elsewhere = (state / UNDO, *(state / name for name in RUN_FOLDERS))
     return TranscriptStore(
         state / "sessions",
         redactor or build_redactor(variables),
@@ -145,7 +146,7 @@ def sdk_folder(variables: Mapping[str, str]) -> Path:
 
 def undo_folder(variables: Mapping[str, str]) -> Path:
     """Where the undo journals of all sessions are."""
-    return state_folder(variables) / "undo"
+    return state_folder(variables) / UNDO
 
 
 def run_folder_name() -> str:

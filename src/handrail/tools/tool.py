@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolDefinitionError
-from handrail.lazy import lazy, lazy_pattern
+from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.cards import Card, In, ToolDisplay
@@ -36,7 +36,7 @@ else:
     schema = lazy("handrail.tools.schema")  # Pydantic, 250 ms
 
 DEFAULT_RESULT_CHARS = 30_000
-NAME = lazy_pattern(r"[A-Za-z0-9_-]{1,128}")
+MAX_NAME = 128
 HINT_WORDS = range(3, 11)
 STAR = "\0"
 FLAGS = ("is_read_only", "is_destructive")
@@ -269,8 +269,14 @@ def check_identity(name: str, aliases: object, search_hint: str) -> None:
         raise ToolDefinitionError(f"{name}: the search hint ends with a period: {search_hint!r}. Give bare words.")
     if len(search_hint.split()) not in HINT_WORDS:
         raise ToolDefinitionError(f"{name}: the search hint {search_hint!r} should have 3 to 10 words.")
-    if doubled := sorted(set(words(name)) & set(words(search_hint))):
+    if _may_share_words(name, search_hint) and (doubled := sorted(set(words(name)) & set(words(search_hint)))):
         raise ToolDefinitionError(f"{name}: the search hint repeats {doubled[0]!r} from the name. Give other words.")
+
+
+def _may_share_words(name: str, search_hint: str) -> bool:
+    """False for hints of plain small words that are no part of the name, which most are: `words` takes longer."""
+    is_plain = search_hint.islower() and search_hint.replace(" ", "").isalpha()
+    return not is_plain or any(word in name.lower() for word in search_hint.split())
 
 
 def check_tool(tool: object) -> None:
@@ -291,9 +297,15 @@ def check_tool(tool: object) -> None:
         )
 
 
+def is_name(text: str) -> bool:
+    """Whether model APIs accept a text as the name of a tool."""
+    letters = text.replace("_", "").replace("-", "")
+    return 1 <= len(text) <= MAX_NAME and text.isascii() and (letters.isalnum() or not letters)
+
+
 def check_name(name: str) -> None:
     """Check that model APIs accept the name."""
-    if not NAME.fullmatch(name):
+    if not is_name(name):
         raise ToolDefinitionError(f"A tool cannot be called {name!r}. Use 1 to 128 of A-Z, a-z, 0-9, _ and -.")
 
 
