@@ -61,6 +61,8 @@ REHEARSED = (
     "cd no/such && ls -la",
     "grep -rn word no/such | head -n 5",
     "mkdir -p no/such; touch no/such/file",
+    "find no/such -name '*.py'; sed -n 1,5p no/such/file",
+    "which python3; date; python3 no/such/file",
     "git status --short",
 )
 """Command lines that are decided on ahead and not run, which compiles patterns and loads the tables of usual ones."""
