@@ -155,7 +155,8 @@ class Running:
         self._wake()
 
     def _wake(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._fd)
+        if self._call.fileno() >= 0:  # of a closed one the number may be another's by now
+            asyncio.get_running_loop().remove_reader(self._fd)
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)
