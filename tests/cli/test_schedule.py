@@ -109,7 +109,10 @@ async def test_two_clocks_that_start_what_is_due_start_it_once(
 
 
 @pytest.mark.anyio
+@pytest.mark.proves("R9")
 async def test_one_is_started_by_its_id_and_a_lost_folder_is_named(folder: Path, due: str) -> None:
+    marker = folder.parent / "ran"
+    (folder / "argparse.py").write_text(f"open({str(marker)!r}, 'w')")
     async with ModelServer([Reply((Text("All green."),))], strict=True) as server, asyncio.timeout(60):
         env = variables(server, folder) | {"ANTHROPIC_API_KEY": "k"}
 
@@ -121,6 +124,7 @@ async def test_one_is_started_by_its_id_and_a_lost_folder_is_named(folder: Path,
             return process.returncode, out.decode()
 
         code, text = await start()
+        assert not marker.exists()  # the folder is not trusted, so no module of it may run
         assert (code, "ended with 0 (handrail --resume" in text, text.endswith(": All green.\n")) == (0, True, True)
         folder.rename(folder.with_name("elsewhere"))
         code, text = await start()

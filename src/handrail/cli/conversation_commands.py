@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from handrail.conversation.plain import plain_json
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.permissions.modes import MODES
+from handrail.processes.own_command import OWN_COMMAND
 from handrail.processes.run import run as run_program
 from handrail.session.background import running_tasks, unheard_tasks
 from handrail.session.state_folder import session_store, undo_folder
@@ -54,7 +54,7 @@ async def choose(chat: Chat, title: str, choices: Mapping[str, str], *, searchab
 
 async def run_handrail(chat: Chat, *arguments: str) -> None:
     """Show what another command of handrail prints."""
-    argv = [sys.executable, "-m", "handrail", *arguments]
+    argv = [*OWN_COMMAND, *arguments]
     env = {**os.environ, "NO_COLOR": "1"}
     ended = await run_program(argv, cwd=str(chat.session.spec.cwd), env=env, timeout=SECONDS, max_bytes=MAX_TEXT)
     text = (ended.stdout + ended.stderr).decode("utf-8", "replace").strip()

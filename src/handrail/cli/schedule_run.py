@@ -3,12 +3,12 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from handrail.cli.signals import on_signals
+from handrail.processes.own_command import OWN_COMMAND
 from handrail.processes.run import run as run_program
 from handrail.records import record
 from handrail.schedules import clock
@@ -18,7 +18,7 @@ from handrail.schedules.store import ScheduleStore
 
 FAILED = 1
 MAX_OUTPUT = 10_000_000
-COMMAND = (sys.executable, "-m", "handrail", "-p", "--output-format", "json")
+COMMAND = (*OWN_COMMAND, "-p", "--output-format", "json")
 NO_MORE: Mapping[str, Any] = {}
 
 
