@@ -222,7 +222,7 @@ async def test_a_refusal_names_the_flag_that_helps_and_a_script_can_tell(
 
     ran, _ = await handrail([Reply((check,)), HELLO], project, wish, "--output-format", "json")
     [denial] = ran.lines[0]["permission_denials"]
-    assert (ran.code, denial["allow_with"]) == (0, named[1])
+    assert (ran.code, denial["allow_with"], denial["unasked"]) == (0, named[1], True)
 
     ran, _ = await handrail([Reply((check,)), HELLO], project, wish, "--fail-on-denial", "--allowedTools", named[2])
     assert (ran.code, ran.errors) == (0, "")

@@ -152,6 +152,8 @@ def _denial(denial: Denial) -> Line:
     if denial.remedy:
         line["permission_suggestions"] = jsonable(denial.remedy)
         line["allow_with"] = allowing_flags(denial.remedy)
+    if denial.unasked:
+        line["unasked"] = True
     if denial.broken:
         line["broken_rule"] = denial.broken
     return line
