@@ -37,6 +37,7 @@ An exception that is raised and caught within one module is named `_LikeThisErro
         SessionLostError     an MCP server does not know our session any more
       HttpRefusalError     a request to a server of ours is refused
       ListenError          a server may not or cannot listen where it should
+      BatchError           a result of a batch cannot be kept
       ScheduleError        a schedule is not understood, or cannot be kept
       LspError             a language server cannot be used, or its answer makes no sense
         LspAnswerError       the answer of a language server to a request is an error
@@ -224,6 +225,10 @@ class HttpRefusalError(HandrailError):
 
 class ListenError(HandrailError):
     """A server may not listen at an address, or cannot; the message says which flag or package is missing."""
+
+
+class BatchError(HandrailError):
+    """A result of a batch cannot be kept; what was kept before stays."""
 
 
 class ScheduleError(HandrailError):

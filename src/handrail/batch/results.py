@@ -1,0 +1,183 @@
+"""
+The folder of a batch: one line per finished cell, the plan of what there is to do, and a lock.
+
+    results.jsonl   a line is written and flushed to disk when its cell is finished; half a line is no result
+    plan.json       which cells there are, by their place in the table, with the newest key of each
+    lock            held by the one process that works in the folder
+    cassettes/      the answers of models, if they are recorded
+
+A cell whose last line is an error of the infrastructure is not finished: the next run tries it again.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from handrail.batch.cells import Cell
+from handrail.batch.outcome import CellStatus
+from handrail.errors import BatchError, HandrailError
+from handrail.records import record
+
+VERSION = 1
+
+
+@record
+class CellResult:
+    """One line of results: the cell by its place, what came of it, and what it took."""
+
+    key: str
+    task: str
+    model: str
+    settings: str
+    trial: int
+    status: str
+    why: str
+    tags: tuple[str, ...] = ()
+    seconds: float = 0.0
+    turns: int = 0
+    dollars: float | None = None
+    """None = the price of an answer is not known."""
+    denials: int = 0
+    unasked: int = 0
+    """Those of the denials that were questions with no one there to answer."""
+    attempts: int = 1
+    session: str = ""
+    text: str = ""
+    """What the check said last, or what the error was."""
+    finished: float = 0.0
+
+    @property
+    def place(self) -> tuple[str, str, str, int]:
+        """Its place in the table, as that of its cell."""
+        return self.task, self.model, self.settings, self.trial
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the cell is finished."""
+        return self.status != CellStatus.INFRASTRUCTURE.value
+
+
+NAMES = frozenset(each.name for each in fields(CellResult))
+REQUIRED = ("key", "task", "model", "settings", "trial", "status", "why")
+
+
+class BatchFolder:
+    """The folder of a batch."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results_file = path / "results.jsonl"
+        self.cassettes = path / "cassettes"
+        self._plan_file = path / "plan.json"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Make the folder, and work in it alone; HandrailError if another process does."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise HandrailError(
+                    f"another handrail batch run works in {self.path}. Wait for its end, or give another --out."
+                ) from error
+            yield
+        finally:
+            os.close(descriptor)
+
+    def read_results(self) -> tuple[dict[str, CellResult], int]:
+        """The last result of each key, and the number of lines that are none, such as half ones."""
+        found: dict[str, CellResult] = {}
+        damaged = 0
+        try:
+            lines = self.results_file.read_bytes().splitlines()
+        except FileNotFoundError:
+            lines = []
+        for line in filter(bytes.strip, lines):
+            if (result := _from_json(line)) is None:
+                damaged += 1
+            elif result.is_final or result.key not in found or not found[result.key].is_final:
+                found[result.key] = result
+        return found, damaged
+
+    def read_plan(self) -> dict[tuple[str, str, str, int], str]:
+        """The newest key of each place in the table. Raises HandrailError if the file is damaged or newer."""
+        try:
+            content = json.loads(self._plan_file.read_text("utf-8"))
+            version = int(content["version"])
+            cells = {(str(a), str(b), str(c), int(d)): str(key) for a, b, c, d, key in content["cells"]}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, LookupError, TypeError) as error:
+            raise HandrailError(f"{self._plan_file} cannot be read ({error}). Give another folder.") from error
+        if version > VERSION:
+            raise HandrailError(f"{self._plan_file} was written by a newer handrail. Go on with that one.")
+        return cells
+
+    def write_plan(self, cells: Iterable[Cell]) -> None:
+        """Add cells to the plan; a cell whose content changed takes the place of the old one."""
+        plan = self.read_plan() | {cell.place: cell.key for cell in cells}
+        draft = self._plan_file.with_suffix(".draft")  # only the holder of the lock writes it
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, "cells": [[*place, key] for place, key in plan.items()]}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._plan_file)
+
+
+class ResultWriter:
+    """Appends results, each flushed to disk before the next. A line that does not fit on the disk is taken back."""
+
+    def __init__(self, folder: BatchFolder) -> None:
+        self._file = folder.results_file
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(self._file, flags, 0o666)
+        end = os.fstat(self._descriptor).st_size
+        if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
+            self._append(b"\n")  # half a line of a process that was killed
+
+    def write(self, result: CellResult) -> None:
+        """Keep a result; BatchError if the disk does not take it."""
+        self._append(json.dumps({"version": VERSION, **asdict(result)}).encode() + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        before = os.fstat(self._descriptor).st_size
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, before)
+            raise BatchError(
+                f"{self._file} cannot be written: {error.strerror}. Make room, and start the same command again: "
+                "it goes on with what is missing."
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def _from_json(line: bytes) -> CellResult | None:
+    """The result of a line; None if it is none, or of a newer version."""
+    try:
+        value: Any = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or value.get("version") != VERSION or any(name not in value for name in REQUIRED):
+        return None
+    kept = {name: each for name, each in value.items() if name in NAMES}
+    return CellResult(**{**kept, "tags": tuple(kept.get("tags") or ())})
+
+
+def missing_cells(cells: Sequence[Cell], results: dict[str, CellResult]) -> list[Cell]:
+    """The cells that have no final result."""
+    return [cell for cell in cells if cell.key not in results or not results[cell.key].is_final]

@@ -1,0 +1,130 @@
+"""The folder of a batch: what is kept, what a kill leaves, and one process at a time."""
+
+import json
+import resource
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from handrail.batch.cells import Cell, Matrix, plan_cells
+from handrail.batch.report import current_results
+from handrail.batch.results import BatchFolder, CellResult, ResultWriter, missing_cells
+from handrail.batch.tasks import BatchTask
+from handrail.errors import BatchError, HandrailError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> BatchFolder:
+    return BatchFolder(tmp_path)
+
+
+def cells(*prompts: str) -> list[Cell]:
+    tasks = [BatchTask(id=f"t{number}", prompt=prompt) for number, prompt in enumerate(prompts)]
+    return plan_cells(tasks, Matrix(), {})
+
+
+def result(cell: Cell, status: str = "solved") -> CellResult:
+    return CellResult(cell.key, *cell.place, status=status, why="", tags=("a",), dollars=0.5)
+
+
+def keep(folder: BatchFolder, *results: CellResult) -> None:
+    writer = ResultWriter(folder)
+    for each in results:
+        writer.write(each)
+    writer.close()
+
+
+def test_half_a_line_of_a_killed_process_loses_no_other(folder: BatchFolder) -> None:
+    first, second = cells("x", "y")
+    keep(folder, result(first))
+    with folder.results_file.open("ab") as file:
+        file.write(b'{"version": 1, "key": "hal')
+
+    assert missing_cells([first, second], folder.read_results()[0]) == [second]
+    keep(folder, result(second))
+
+    assert folder.read_results() == ({first.key: result(first), second.key: result(second)}, 1)
+
+
+@pytest.mark.parametrize("size", [0, 1, 40])
+def test_a_file_cut_anywhere_is_read_up_to_there(folder: BatchFolder, size: int) -> None:
+    first, second = cells("x", "y")
+    keep(folder, result(first), result(second))
+    whole = folder.results_file.read_bytes()
+    folder.results_file.write_bytes(whole[: whole.index(b"\n") + 1 + size])
+
+    assert folder.read_results() == ({first.key: result(first)}, 1 if size else 0)
+
+
+@pytest.mark.parametrize("line", [b"[]", b"{}", b'{"version": 99, "key": "a"}', b"\xff\xfe", b"\0" * 64])
+def test_lines_that_are_no_results_are_counted(folder: BatchFolder, line: bytes) -> None:
+    folder.results_file.write_bytes(line + b"\n\n")
+
+    assert folder.read_results() == ({}, 1)
+
+
+def test_an_error_of_the_infrastructure_is_tried_again_and_never_replaces_a_result(folder: BatchFolder) -> None:
+    first, second = cells("x", "y")
+    keep(folder, result(first, "infrastructure"), result(second), result(second, "infrastructure"))
+
+    assert missing_cells([first, second], folder.read_results()[0]) == [first]
+    keep(folder, result(first, "failed"))
+
+    assert missing_cells([first, second], folder.read_results()[0]) == []
+
+
+def test_a_full_disk_takes_the_half_line_back_and_says_what_to_do(folder: BatchFolder) -> None:
+    first, second = cells("x", "y")
+    keep(folder, result(first))
+    before = folder.results_file.read_bytes()
+    writer = ResultWriter(folder)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
+    try:
+        with pytest.raises(BatchError, match=r"results\.jsonl cannot be written: File too large\. Make room"):
+            writer.write(result(second))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        writer.close()
+
+    assert folder.results_file.read_bytes() == before
+
+
+def test_only_one_process_works_in_a_folder(folder: BatchFolder) -> None:
+    with folder.lock():
+        other = BatchFolder(folder.path)
+        with pytest.raises(HandrailError, match="another handrail batch run works in"), other.lock():
+            pass
+    with folder.lock():
+        pass
+
+
+def test_a_cell_that_changed_takes_the_place_of_the_old_one_and_other_runs_are_added(folder: BatchFolder) -> None:
+    old, new, other = cells("x")[0], cells("z")[0], replace(cells("x")[0], model="other")
+    folder.write_plan([old, other])
+    folder.write_plan([new])
+    keep(folder, result(old), result(other))
+    results, damaged = folder.read_results()
+
+    found = current_results(results, folder.read_plan(), damaged)
+
+    assert found.results == (result(other),)
+    assert (found.missing, found.replaced, found.damaged) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        ('{"version": 1}', "cannot be read"),
+        ('{"version": 1, "cells": [1]}', "cannot be read"),
+        (json.dumps({"version": 2, "cells": []}), "was written by a newer handrail"),
+    ],
+)
+def test_a_plan_that_is_damaged_or_newer_is_refused(folder: BatchFolder, text: str, problem: str) -> None:
+    (folder.path / "plan.json").write_text(text)
+
+    with pytest.raises(HandrailError, match=problem):
+        folder.read_plan()
