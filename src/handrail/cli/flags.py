@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.cli.permission_flags import StoreValue, add_flags, place, rule_problems, without_effect
-from handrail.cli.sessions_arguments import whole
+from handrail.cli.sessions_arguments import amount, number, whole
 from handrail.errors import FlagError
 from handrail.lazy import lazy
 from handrail.records import record
@@ -221,22 +221,6 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument("--session-mirror", action="store_true", help="stream-json: every record of the session")
     top.add_argument("--replay-user-messages", action="store_true", help="stream-json: say prompts back")
     top.add_argument("--disable-slash-commands", action="store_true", help="take /words literally")
-
-
-def number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def amount(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
-    return value
 
 
 def _names(text: str) -> tuple[str, ...]:

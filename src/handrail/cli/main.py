@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from handrail import __version__
 from handrail.cli import (
     audit_arguments,
+    batch_arguments,
     mcp_arguments,
     schedule_arguments,
     serve_arguments,
@@ -230,6 +231,11 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
         "show what was allowed, asked and denied, and why",
         audit_arguments.arguments,
         "handrail.cli.audit",
+    ),
+    "batch": (
+        "run many tasks, check and compare what came of them",
+        batch_arguments.arguments,
+        "handrail.cli.batch",
     ),
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "cassette": ("show, compare and check recorded answers of a model", _cassette, "handrail.cli.cassette"),

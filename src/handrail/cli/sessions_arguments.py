@@ -17,6 +17,24 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def number(text: str) -> int:
+    """A number that may be 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def amount(text: str) -> float:
+    """A finite number above 0, which need not be whole."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
+    return value
+
+
 def comma_separated(text: str) -> tuple[str, ...]:
     """Names between commas."""
     return tuple(filter(None, (name.strip() for name in text.split(","))))
