@@ -106,7 +106,8 @@ async def commit_of(commit: Revision) -> str:
 
 
 async def _git(folder: Path, *words: str) -> str:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    usual = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env = {**usual, "GIT_NO_LAZY_FETCH": "1"}  # a repository can name a program that fetches what it lacks
     done = await run_program(("git", *words), cwd=str(folder), env=env, timeout=GIT_SECONDS, max_bytes=MAX_GIT_OUTPUT)
     if done.code:
         said = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.code}"
