@@ -173,11 +173,17 @@ async def test_policies_are_compared_and_what_a_task_folder_brings_does_not_coun
     (hostile / "argparse.py").write_text(f"open({str(marker)!r}, 'w')")
     (tmp_path / "strict.json").write_text("{}")
     (tmp_path / "wide.json").write_text('{"permissions": {"allow": ["Write"]}}')
-    async with served(tmp_path, *[WRITE, HELLO] * 2) as batch:
+    async with served(tmp_path, *[WRITE, HELLO] * 2, WRITE) as batch:
         batch.write({"id": "a", "prompt": "Make it.", "folder": "hostile", "check": "test -f made.txt"})
         ran = await batch.run("--jobs", "1", "--settings", "strict.json", "wide.json")
+        assert (ran.code, marker.exists()) == (0, False)
+        (hostile / "argparse.py").unlink()
+        trusted = await batch.run("--trust", "--max-turns", "1", "--settings", "strict.json", "--out", "b", "--json")
 
-    assert (ran.code, marker.exists()) == (0, False)
+    assert ([(each["status"], each["why"]) for each in trusted.lines], marker.exists()) == (
+        [("solved", "max_turns")],
+        True,
+    )
     strict, wide = batch.results
     assert (strict["settings"], strict["status"], strict["denials"], strict["unasked"]) == ("strict", "failed", 1, 1)
     assert (wide["settings"], wide["status"], wide["denials"]) == ("wide", "solved", 0)
