@@ -37,7 +37,7 @@ An exception that is raised and caught within one module is named `_LikeThisErro
         SessionLostError     an MCP server does not know our session any more
       HttpRefusalError     a request to a server of ours is refused
       ListenError          a server may not or cannot listen where it should
-      BatchError           a result of a batch cannot be kept
+      BatchError           a batch cannot go on: a result cannot be kept, or nothing can be started
       ScheduleError        a schedule is not understood, or cannot be kept
       LspError             a language server cannot be used, or its answer makes no sense
         LspAnswerError       the answer of a language server to a request is an error
@@ -228,7 +228,7 @@ class ListenError(HandrailError):
 
 
 class BatchError(HandrailError):
-    """A result of a batch cannot be kept; what was kept before stays."""
+    """A batch cannot go on; the results that it has stay."""
 
 
 class ScheduleError(HandrailError):

@@ -153,6 +153,7 @@ async def test_errors_of_the_infrastructure_are_listed_apart_and_tried_again_by_
         second = await batch.run("--retries", "0")
 
     assert (first.code, second.code) == (1, 0)
+    assert "handrail: a: rate limit: overloaded" in first.errors
     assert "tries again what the infrastructure ended" in first.errors
     assert (between["total"]["counted"], between["total"]["rate"]) == (0, None)
     (error,) = between["infrastructure"]
@@ -194,6 +195,17 @@ async def test_policies_are_compared_and_what_a_task_folder_brings_does_not_coun
     assert "1 pair: both solved 0, only wide 1, only strict 0, neither 0; exact McNemar p = 1." in text
     assert run(["batch", "report", str(tmp_path / "out"), "--compare", "wide", "strikt"]) == 2
     assert "there are no results of 'strikt'. Did you mean 'strict'?" in capsys.readouterr().err
+
+
+async def test_what_cannot_be_started_is_not_tried_a_hundred_times(tmp_path: Path) -> None:
+    async with served(tmp_path) as batch:
+        batch.write({"id": "a", "prompt": "Say hello."})
+        (tmp_path / "none" / "cassettes").mkdir(parents=True)
+        ran = await batch.run("--jobs", "1", "--trials", "100", "--replay", "none")
+
+    assert (ran.code, len(batch.results)) == (1, 3)
+    assert "none of the first 3 cells could be started: " in ran.errors
+    assert "a+default+default+3.jsonl" in ran.errors
 
 
 async def test_a_run_over_its_time_has_failed_and_is_not_checked(tmp_path: Path) -> None:

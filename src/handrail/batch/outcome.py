@@ -12,6 +12,8 @@ RETRYABLE = frozenset({408, 409, 429})
 REFUSALS = frozenset({401, 402, 403, 404})
 """The account or the name of the model is at fault, and a retry does not help."""
 MAX_TEXT = 2_000
+NOT_STARTED = "not started"
+"""There is no key, a settings file is broken, or a cassette is missing."""
 
 
 class CellStatus(Enum):
@@ -52,7 +54,7 @@ def infrastructure_error(ended: Ended, result: Mapping[str, Any]) -> CellVerdict
         return _infrastructure(why, said, retryable=True)
     reason, text = result.get("terminal_reason"), str(result.get("result") or "")
     if reason is None:
-        return _infrastructure("not started", text, retryable=False)
+        return _infrastructure(NOT_STARTED, text, retryable=False)
     if reason != "model_failed":
         return _infrastructure("interrupted", text, retryable=True) if _is_interrupted(reason) else None
     status = result.get("api_error_status")

@@ -12,6 +12,7 @@ from typing import Any
 
 from handrail.batch.cell_run import CellRunner
 from handrail.batch.cells import Cell, CellLimits, Matrix, SettingsFile, plan_cells, settings_files
+from handrail.batch.outcome import NOT_STARTED
 from handrail.batch.report import BatchReport, comparison, current_results, groups, summary
 from handrail.batch.results import BatchFolder, CellResult, ResultWriter, missing_cells
 from handrail.batch.run_cells import run_cells
@@ -27,6 +28,8 @@ from handrail.session.redactor import redactor_for
 from handrail.tools.wording import several
 
 FAILED = 1
+HOPELESS = 3
+"""If none of so many cells can be started, the others are not tried."""
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -93,6 +96,7 @@ def _run(chosen: argparse.Namespace) -> int:
                 )
                 code = asyncio.run(_until_signal(waiting, runner, writer, chosen, progress))
         except BatchError as error:
+            progress.end_line()
             warn(str(error))
             return FAILED
         finally:
@@ -106,10 +110,15 @@ async def _until_signal(
 ) -> int | None:
     """Run the cells to their end or to a signal; the exit code of the signal."""
 
+    reasons: list[str] = []
+
     def finish(result: CellResult) -> None:
         if chosen.json:
             print(plain_json(asdict(result)), flush=True)
         progress.add(result)
+        reasons.append(result.why)
+        if reasons == [NOT_STARTED] * HOPELESS:
+            raise BatchError(f"none of the first {HOPELESS} cells could be started: {result.text}")
 
     work = asyncio.ensure_future(run_cells(cells, runner, writer, chosen.jobs or os.cpu_count() or 1, finish))
 

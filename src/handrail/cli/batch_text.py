@@ -17,6 +17,7 @@ PAUSE = 30.0
 """Seconds between two lines that are not for a terminal."""
 REDRAW = 0.2
 MOST_ERRORS = 20
+MOST_TEXT = 300
 
 
 class BatchProgress:
@@ -28,6 +29,7 @@ class BatchProgress:
         self._solved = sum(each.status == CellStatus.SOLVED.value for each in before)
         self._dollars = sum(each.dollars or 0.0 for each in before)
         self.infrastructure = 0
+        self._first_error = ""
         self._started = self._shown = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
         if before:
@@ -40,6 +42,8 @@ class BatchProgress:
         self._done += result.is_final
         self._solved += result.status == CellStatus.SOLVED.value
         self.infrastructure += not result.is_final
+        if not result.is_final and not self._first_error:
+            self._first_error = f"{result.task}: {result.why}: {short(result.text, MOST_TEXT)}"
         self._dollars += result.dollars or 0.0
         now = time.monotonic()
         if now - self._shown >= (REDRAW if self._is_terminal else PAUSE):
@@ -49,8 +53,9 @@ class BatchProgress:
     def end(self, folder: Path, *, is_stopped: bool) -> None:
         """Say what came of it, and what comes next."""
         self._write()
-        if self._is_terminal:
-            sys.stderr.write("\n")
+        self.end_line()
+        if self._first_error:
+            sys.stderr.write(f"handrail: {plain(self._first_error)}\n")
         report = f"`handrail batch report {folder}` adds it up."
         if is_stopped:
             report = "It was stopped. The same command goes on with what is missing."
@@ -58,6 +63,11 @@ class BatchProgress:
             report += " The same command tries again what the infrastructure ended."
         sys.stderr.write(f"handrail: {plain(report)}\n")
         sys.stderr.flush()
+
+    def end_line(self) -> None:
+        """On a terminal, let what follows begin in a line of its own."""
+        if self._is_terminal:
+            sys.stderr.write("\n")
 
     def _write(self) -> None:
         begin, end = ("\r\x1b[K", "") if self._is_terminal else ("handrail: ", "\n")
@@ -144,7 +154,7 @@ def error_rows(errors: Sequence[Mapping[str, Any]]) -> list[Sequence[str]]:
     """A row for each error; the rest is counted."""
     rows: list[Sequence[str]] = []
     for each in errors[:MOST_ERRORS]:
-        text = f"{each['why']}: {short(each['text'], 200)}"
+        text = f"{each['why']}: {short(each['text'], MOST_TEXT)}"
         rows.append((f"{each['task']} {each['trial']}", each["model"], each["settings"], text))
     if more := len(errors) - len(rows):
         rows.append((f"and {more:,} more", "", "", "--json lists all"))
