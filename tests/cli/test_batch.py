@@ -29,6 +29,7 @@ from handrail.testing.model_server import ModelServer, Reply
 pytestmark = pytest.mark.anyio
 
 SECONDS = 120
+CHECK = 'test -f a.txt && test -n "$HOME" && test -z "$ANTHROPIC_API_KEY"'
 HELLO = Reply((Text("Hello."),))
 WRITE = Reply((ToolUse("t1", "Write", {"file_path": "made.txt", "content": "x"}),))
 STALL = Reply((Text("Hello."),), stall_after=0)
@@ -83,7 +84,7 @@ async def served(folder: Path, *replies: Reply) -> AsyncIterator[Batch]:
 async def test_only_what_is_missing_runs_after_a_kill_and_two_at_once_are_refused(tmp_path: Path) -> None:
     async with served(tmp_path, HELLO, STALL, HELLO) as batch:
         batch.write(
-            {"id": "a", "prompt": "Say hello.", "files": {"a.txt": "a"}, "check": "test -f a.txt", "tags": ["x"]},
+            {"id": "a", "prompt": "Say hello.", "files": {"a.txt": "a"}, "check": CHECK, "tags": ["x"]},
             {"id": "b", "prompt": "Say hello.", "check": "echo no; exit 3"},
         )
         process = await batch.start("--jobs", "1")

@@ -13,6 +13,7 @@ from handrail.batch.cells import Cell
 from handrail.batch.outcome import CellStatus, CellVerdict, infrastructure_error, judge, read_result
 from handrail.batch.results import CellResult
 from handrail.batch.working_copy import make_copy, remove_copy, write_files
+from handrail.builtin.bash.environment import user_environment
 from handrail.conversation.redact import Redactor
 from handrail.errors import HandrailError
 from handrail.processes.own_command import OWN_COMMAND
@@ -104,7 +105,7 @@ class CellRunner:
             check = await run_program(
                 ("/bin/sh", "-c", task.check),
                 cwd=str(folder),
-                env=os.environ,
+                env=user_environment(os.environ),  # it may run what the agent wrote, which gets no key either
                 timeout=cell.limits.seconds,
                 max_bytes=MAX_CHECK_OUTPUT,
             )
