@@ -138,6 +138,9 @@ class ResultWriter:
         self._file = folder.results_file
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(self._file, flags, 0o666)
+        parent = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        os.fsync(parent)  # after a power cut, a new file is there only with its name
+        os.close(parent)
         end = os.fstat(self._descriptor).st_size
         if end and os.pread(self._descriptor, 1, end - 1) != b"\n":
             self._append(b"\n")  # half a line of a process that was killed
