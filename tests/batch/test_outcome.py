@@ -92,7 +92,7 @@ def test_of_a_long_output_the_end_is_kept() -> None:
     assert (len(found.text), found.text[-6:]) == (2_000, "FAILED")
 
 
-@pytest.mark.parametrize("output", [b"", b"{", b"[]", b"\xff", b"1"])
+@pytest.mark.parametrize("output", [b"", b"{", b"[]", b"\xff", b"1", b"[" * 100_000])
 def test_what_is_no_result_object_is_none(output: bytes) -> None:
     assert read_result(output) == {}
     assert read_result(json.dumps(DONE).encode()) == DONE

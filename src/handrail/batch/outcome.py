@@ -39,7 +39,7 @@ def read_result(output: bytes) -> dict[str, Any]:
     """The result object that `handrail -p` printed; empty if there is none."""
     try:
         found = json.loads(output)
-    except ValueError:
+    except (ValueError, RecursionError):  # the inputs of refused calls are the model's
         return {}
     return found if isinstance(found, dict) else {}
 
