@@ -1,12 +1,12 @@
 """`--agent` and `--debug-file` of `handrail -p`, as a process."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.test_run import HELLO, READ, handrail, started, variables
+from tests.forked import reference_server
 
 from handrail.conversation.blocks import ToolUse
 from handrail.testing.model_server import ModelServer, Reply
@@ -15,7 +15,6 @@ pytestmark = pytest.mark.anyio
 
 WRITE = Reply((ToolUse("t1", "Write", {"file_path": "new.txt", "content": "x"}),))
 EDITS = ("--permission-mode", "acceptEdits")
-SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
 
 
 def written(folder: Path, name: str, head: str, body: str = "You review code.") -> None:
@@ -187,7 +186,7 @@ async def test_tools_of_servers_are_there_only_for_an_agent_that_wants_them(
     tmp_path: Path, head: str, servers: int
 ) -> None:
     written(tmp_path, "lead", head)
-    config = {"mcpServers": {"ref": {"command": sys.executable, "args": [str(SERVER)]}}}
+    config = {"mcpServers": {"ref": reference_server()}}
     flags = ("--mcp-config", json.dumps(config), "--agent", "lead")
 
     ran, server = await handrail([HELLO], tmp_path, "-p", "hi", *flags)

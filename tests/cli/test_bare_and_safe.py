@@ -1,18 +1,17 @@
 """`--bare` and `--safe-mode`: what files and flags may still do, as a process."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from tests.cli.test_run import HELLO, handrail
+from tests.forked import reference_server
 
 from handrail.conversation.blocks import ToolUse
 from handrail.testing.model_server import Reply
 
 pytestmark = pytest.mark.anyio
 
-SERVER = {"command": sys.executable, "args": [str(Path(__file__).parents[1] / "mcp" / "reference_server.py")]}
 WHO = ("project", "user", "flag")
 FLAGS = {"rule of flag", "hook of flag", "server of flag", "agent of flag", "folder of flag"}
 FILES = {f"{what} of {who}" for what in ("rule", "hook", "memory", "command", "agent") for who in WHO[:2]}
@@ -39,7 +38,7 @@ def furnished(folder: Path) -> list[str]:
         (place / "agents" / "a.md").write_text(f"---\nname: agent-of-{who}\ndescription: d\n---\nWork.\n")
     (folder / "AGENTS.md").write_text("memory of project")
     (folder / "home" / ".handrail" / "AGENTS.md").write_text("memory of user")
-    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"server-of-project": SERVER}}))
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"server-of-project": reference_server()}}))
     for who in WHO:
         (folder / f"secret-{who}.txt").write_text("hunter2")
     beside = folder.with_name(f"{folder.name}-beside")
@@ -48,7 +47,7 @@ def furnished(folder: Path) -> list[str]:
     given = {
         "--settings": settings("flag", folder),
         "--allowedTools": "Bash(touch rule-of-flag)",
-        "--mcp-config": json.dumps({"mcpServers": {"server-of-flag": SERVER}}),
+        "--mcp-config": json.dumps({"mcpServers": {"server-of-flag": reference_server()}}),
         "--agents": json.dumps({"agent-of-flag": {"description": "d", "prompt": "p"}}),
         "--add-dir": str(beside),
     }

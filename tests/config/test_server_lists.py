@@ -17,6 +17,7 @@ from handrail.config.snapshot import Layer, Settings
 from handrail.errors import HandrailError
 from handrail.session.servers.servers import Servers, refused_by
 from tests.config.world import World
+from tests.forked import reference_server
 
 DB = {"command": "uvx", "args": ["db-mcp"]}
 WEB = {"type": "http", "url": "https://api.example.com/mcp"}
@@ -176,8 +177,7 @@ async def test_a_server_that_comes_to_be_denied_is_let_go_and_cannot_be_had_agai
     world.write("user", {})
     live = world.live()
     servers = Servers(world.env, tmp_path, None, refused_by(live))
-    reference = Path(__file__).parents[1] / "mcp" / "reference_server.py"
-    servers.add({"db": {"command": sys.executable, "args": [str(reference)]}}, "project")
+    servers.add({"db": reference_server()}, "project")
     with anyio.fail_after(30):
         try:
             assert await servers.connect() == ()

@@ -18,6 +18,7 @@ from handrail.events import CallProgress
 from handrail.session.spec import SessionHost, ToolOptions
 from handrail.testing import ScriptedModel, say, use
 from handrail.tools.pool import AnyTool
+from tests.forked import reference_server
 
 pytestmark = pytest.mark.anyio
 
@@ -264,7 +265,7 @@ async def test_a_kill_in_the_middle_of_a_write_leaves_nothing_in_my_project(
     assert left() == []
 
 
-SECRET, SERVER = "hunter2", Path(__file__).parents[1] / "mcp" / "reference_server.py"
+SECRET = "hunter2"
 MASK = f"""{sys.executable} -c '
 import json, sys
 event = json.load(sys.stdin)
@@ -311,7 +312,7 @@ async def test_my_hook_keeps_a_secret_from_the_model_and_from_the_transcript(hoo
         use("5", "mcp__ref__note", text=f"{SECRET[:3]}{SECRET[3:]}"),
     ]
     model = ScriptedModel([steps, [say("Done.")]])
-    servers = {"ref": {"command": sys.executable, "args": [str(SERVER)]}}
+    servers = {"ref": reference_server()}
     rules = ["Bash", "mcp__ref", "look_up"]
     state = tmp_path / "state"
     async with Agent(

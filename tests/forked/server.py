@@ -1,11 +1,10 @@
 """
-A process that has imported all of handrail, and pytest, and forks itself for each start, until its standard input ends.
+A process that has imported all of handrail, and pytest, or a foreign library, and forks itself for each start, until
+its standard input ends.
 
 A fork has the arguments, variables, folder and standard streams of whoever asked. It is what a new process would be,
 except for what was imported before and for what only the start of an interpreter reads: PYTHON* and the locale.
 """
-
-# ruff: noqa: F401  # imported for the forks
 
 import array
 import gc
@@ -24,12 +23,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-import coverage
-import hypothesis
-import pytest
-
-import handrail
-
 LATER = {
     "__main__",
     "testing.plugin",
@@ -43,15 +36,22 @@ LATER = {
 """What a fork imports itself: what it starts with, and what imports anyio, which pytest wants to import first."""
 
 
+FOREIGN = ("anyio._backends._asyncio", "mcp.server.mcpserver", "mcp.types", "sse_starlette", "uvicorn")
+
+
 def imported() -> None:
+    import coverage
+    import hypothesis  # noqa: F401  # for the forks
+    import pytest  # noqa: F401  # for the forks
+
+    import handrail
+
     for module in pkgutil.walk_packages(handrail.__path__, "handrail."):
         if module.name.removeprefix("handrail.") not in LATER:
             import_module(module.name)
     if (measuring := coverage.Coverage.current()) and measuring._inorout:
         measuring.save()  # what was seen until now is not for each fork to write again
         measuring._inorout.source_pkgs.clear()  # nor the list of all files, which takes most of the time
-    gc.collect()
-    gc.freeze()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,5 +170,11 @@ def passed_on(child: int, link: socket.socket) -> bool:
 
 
 if __name__ == "__main__":
-    imported()
+    if sys.argv[2] == "own":
+        imported()
+    else:
+        for name in FOREIGN:
+            import_module(name)
+    gc.collect()
+    gc.freeze()
     serve(sys.argv[1])

@@ -1,7 +1,6 @@
 """Other servers behind ours: the same rules, hooks, limits, deferral and audit for every client."""
 
 import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,17 +17,15 @@ from handrail.gateway import ClientRules, McpServer, servers
 from handrail.gateway.servers import may_be_made_from
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from mcp import Client, MCPError, types
-from tests.forked import unmeasured
+from tests.forked import reference_server, unmeasured
 from tests.gateway.clients import ERAS, TOKENS, answering, sdk_client, text_of, url_of
 
 pytestmark = pytest.mark.anyio
 
-REFERENCE = str(Path(__file__).parents[1] / "mcp" / "reference_server.py")
-BEHIND = {"ref": {"command": sys.executable, "args": [REFERENCE]}}
-
 
 def gateway_in(folder: Path, *, flags: dict[str, Any], env: dict[str, str] | None = None, **more: Any) -> McpServer:
-    options = ToolOptions(builtin=(), mcp_servers=BEHIND, strict_mcp=True, defer=more.pop("defer", ""))
+    behind = {"ref": reference_server()}
+    options = ToolOptions(builtin=(), mcp_servers=behind, strict_mcp=True, defer=more.pop("defer", ""))
     spec = SessionSpec(cwd=folder, tools=options, flags=SettingsFlags(sources=(), **flags))
     whole = {**unmeasured(), "HANDRAIL_STATE_DIR": str(folder / "state"), **(env or {})}
     return McpServer.from_spec(spec, env=whole, **more)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ import pytest
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
-from tests.forked import program
+from tests.forked import program, reference_server
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
 SIGNED = {"uuid": str, "session_id": str}
 USAGE = {"total_tokens": int, "tool_uses": int, "duration_ms": int}
 NUMBER = (int, float)
@@ -84,7 +82,7 @@ def prompt(text: str) -> dict[str, Any]:
 async def test_every_kind_of_line_holds_what_programs_read(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Be brief.")
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo looked"}]}]}
-    servers = {"mcpServers": {"ref": {"command": sys.executable, "args": [str(SERVER)]}}}
+    servers = {"mcpServers": {"ref": reference_server()}}
     task = {"description": "Look", "prompt": "Look around", "subagent_type": "Explore", "run_in_background": False}
     replies = [
         Reply((ToolUse("t1", "Agent", task),)),

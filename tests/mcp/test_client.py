@@ -27,7 +27,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 from handrail.tools.tool import PLAIN_VIEW, McpInfo
-from tests.forked import unmeasured
+from tests.forked import reference_server, unmeasured
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ def offered(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 async def reference() -> AsyncIterator[Server]:
-    server = await connect(await started(REFERENCE, "my ref.1"))
+    server = await connect(await started([reference_server()["command"]], "my ref.1"))
     yield server
     await server.aclose()
 
@@ -104,7 +104,7 @@ async def test_progress_of_a_call_is_told_as_it_comes(reference: Server) -> None
 
 
 async def test_a_server_that_ends_in_the_middle_of_a_call_says_its_last_words() -> None:
-    server = await connect(await started(REFERENCE))
+    server = await connect(await started([reference_server()["command"]]))
     tools = {tool.mcp.tool: tool for tool in offered(server)[0] if tool.mcp}
     with pytest.raises(ToolError, match=r"exit code 7.*I have to go"), anyio.fail_after(30):
         await tools["leave"].call({}, context())

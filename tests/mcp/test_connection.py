@@ -19,7 +19,7 @@ from handrail.mcp.config import ServerConfig
 from handrail.mcp.connection import ConnectionEvents, ServerConnection
 from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_once
 from handrail.mcp.tools import McpTool
-from tests.forked import unmeasured
+from tests.forked import reference_server, unmeasured
 from tests.mcp import program as talkative
 
 pytestmark = pytest.mark.anyio
@@ -450,8 +450,7 @@ async def test_prompts_and_resources_that_change_are_listed_anew() -> None:
 
 
 async def test_changes_are_told_however_many_resources_are_followed_and_no_more_once_one_is_not() -> None:
-    program = [str(Path(__file__).with_name("reference_server.py"))]
-    config = ServerConfig("s", "stdio", command=sys.executable, args=tuple(program), env=unmeasured(), cwd="/")
+    config = ServerConfig("s", "stdio", command=reference_server()["command"], env=unmeasured(), cwd="/")
     updates: list[str] = []
     news = asyncio.Event()
 

@@ -1,6 +1,5 @@
 """What tools say of themselves, and what they did with files, as a whole run shows it."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,9 @@ import pytest
 from handrail import Agent, Allow, Deny, Outcome, Question, Status, tool
 from handrail.testing import ScriptedModel, say, use
 from handrail.tools.events import CallFinished
+from tests.forked import reference_server
 
 pytestmark = pytest.mark.anyio
-
-REFERENCE = {"command": sys.executable, "args": [str(Path(__file__).parents[1] / "mcp" / "reference_server.py")]}
 
 
 async def outcomes(model: ScriptedModel, folder: Path, *tools: Any, **options: Any) -> list[Outcome]:
@@ -147,7 +145,7 @@ async def test_a_tool_of_a_server_has_its_names_and_what_the_server_sends_beside
         return Allow()
 
     model = ScriptedModel([[use("1", "mcp__my_ref__note", text="x")], [say("Done.")]])
-    options = {"mcp_servers": {"my.ref": REFERENCE}, "mode": "plan", "can_use_tool": answer}
+    options = {"mcp_servers": {"my.ref": reference_server()}, "mode": "plan", "can_use_tool": answer}
 
     [outcome] = await outcomes(model, folder, **options)
 

@@ -1,7 +1,6 @@
 """What `Agent` takes: rules, settings, servers, sessions and outputs, and what it says about wrong arguments."""
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from pydantic import BaseModel
 from handrail import Agent, Allow, HandrailError, Hooks, Outcome, Tool, tool
 from handrail.events import CallFinished
 from handrail.testing import ScriptedModel, say, use
+from tests.forked import reference_server
 
 pytestmark = pytest.mark.anyio
-SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
 
 
 @pytest.fixture
@@ -219,7 +218,7 @@ async def test_text_arrives_in_pieces_without_thoughts_or_inputs_of_calls(folder
 
 
 async def test_servers_of_the_arguments_offer_their_tools(folder: Path, env: dict[str, str]) -> None:
-    servers = {"ref": {"command": sys.executable, "args": [str(SERVER)]}}
+    servers = {"ref": reference_server()}
     model = calls(use("1", "mcp__ref__add", a=2, b=3))
 
     [outcome] = await outcomes(Agent(model, cwd=folder, env=env, mcp_servers=servers, allow=["mcp__ref"]))

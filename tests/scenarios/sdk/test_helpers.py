@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,11 @@ from mcp.types import ToolAnnotations
 
 from handrail.conversation.blocks import ToolUse
 from handrail.testing.model_server import Reply
+from tests.forked import reference_server
 from tests.scenarios.sdk.driving import call, calls, end, only, results, say, system, texts, turn, world
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[2] / "mcp" / "reference_server.py"
 READS = ToolAnnotations(readOnlyHint=True)
 
 
@@ -116,7 +115,7 @@ async def test_a_tool_of_the_program_may_decide_about_calls(tmp_path: Path) -> N
 
 async def test_servers_that_are_processes_work_and_broken_ones_are_reported(tmp_path: Path) -> None:
     servers: dict[str, Any] = {
-        "ref": {"command": sys.executable, "args": [str(SERVER)]},
+        "ref": reference_server(),
         "none": {"command": str(tmp_path / "nothing-here")},
     }
     patient = {"HANDRAIL_MCP_WAIT_MS": "60000"}

@@ -21,11 +21,11 @@ from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.testing.model import say, use
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallProgress
+from tests.forked import reference_server
 from tests.session.agents_model import AgentsModel
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[2] / "mcp" / "reference_server.py"
 HOOKS = """hooks:
   PreToolUse:
     - matcher: Write
@@ -168,7 +168,7 @@ async def test_hooks_of_an_agent_hold_for_it_and_those_below_it_and_for_no_other
 async def test_a_server_of_an_agent_lives_as_long_as_its_work(
     tmp_path: Path, open_it: Callable[..., Agent[Any]]
 ) -> None:
-    config = json.dumps({"ref": {"command": sys.executable, "args": [str(SERVER)]}})
+    config = json.dumps({"ref": reference_server()})
     define(tmp_path / "home", "caller", f"tools: Read\nmcpServers: {config}")
     model = AgentsModel({
         "go": [[task("call", "caller")], [use("m", "mcp__ref__fail")], [say("Done.")]],
@@ -192,7 +192,7 @@ async def test_a_server_that_an_agent_must_not_have_gives_it_and_those_below_it_
         "below": [reads, [say("Read.")]],
     })  # fmt: skip
 
-    await ask(open_it(model, servers={"ref": {"command": sys.executable, "args": [str(SERVER)], "alwaysLoad": True}}))
+    await ask(open_it(model, servers={"ref": reference_server(alwaysLoad=True)}))
 
     assert "notes://today" in model.texts("go")
     assert "sunny" in model.texts("go")
@@ -205,7 +205,7 @@ async def test_a_server_that_an_agent_must_not_have_gives_it_and_those_below_it_
 async def test_an_agent_reads_resources_of_its_own_servers_and_of_the_session(
     tmp_path: Path, open_it: Callable[..., Agent[Any]]
 ) -> None:
-    entry = {"command": sys.executable, "args": [str(SERVER)], "alwaysLoad": True}
+    entry = reference_server(alwaysLoad=True)
     define(tmp_path / "home", "caller", f"mcpServers: {json.dumps({'own': entry})}")
     reads = [use(name, "ReadMcpResourceTool", server=name, uri="notes://today") for name in ("ref", "own")]
     model = AgentsModel({"go": [[task("read", "caller")], reads, [say("Done.")]], "read": [reads, [say("Read.")]]})

@@ -24,15 +24,9 @@ from handrail.session.transcript import TranscriptOptions
 from handrail.testing import ScriptedModel, say, use
 from handrail.tui.interactive.completion import PromptCompleter
 from handrail.tui.interactive.file_index import FileIndex
-from tests.forked import unmeasured
+from tests.forked import reference_server, unmeasured
 
 pytestmark = pytest.mark.anyio
-
-REFERENCE = {
-    "command": sys.executable,
-    "args": [str(Path(__file__).parents[2] / "mcp" / "reference_server.py")],
-    "env": unmeasured(),
-}
 
 
 def results(agent: Agent[Any]) -> dict[str, str]:
@@ -63,7 +57,7 @@ async def test_resources_are_listed_read_and_what_was_not_listed_is_asked_about(
             [say("done")],
         ]
     )
-    options: dict[str, Any] = {"mcp_servers": {"ref": REFERENCE}, "can_use_tool": can_use_tool, "env": WAITING}
+    options: dict[str, Any] = {"mcp_servers": {"ref": reference_server()}, "can_use_tool": can_use_tool, "env": WAITING}
     with anyio.fail_after(60):
         async with Agent(model, cwd=tmp_path, **options) as agent:
             _ = [event async for event in agent.run("go")]
@@ -96,7 +90,7 @@ async def test_deny_rules_see_the_files_that_inputs_and_resources_of_servers_nam
         async with Agent(
             model,
             cwd=tmp_path,
-            mcp_servers={"ref": REFERENCE},
+            mcp_servers={"ref": reference_server()},
             allow=["mcp__ref", "ReadMcpResourceTool"],
             deny=["Read(.env)"],
             env=WAITING,
@@ -122,7 +116,7 @@ async def test_a_question_of_a_server_goes_where_questions_about_calls_go(tmp_pa
     model = ScriptedModel([[use("1", "mcp__ref__paint")], [say("done")]])
     with anyio.fail_after(60):
         async with Agent(
-            model, cwd=tmp_path, mcp_servers={"ref": REFERENCE}, can_use_tool=can_use_tool, env=WAITING
+            model, cwd=tmp_path, mcp_servers={"ref": reference_server()}, can_use_tool=can_use_tool, env=WAITING
         ) as agent:
             _ = [event async for event in agent.run("go")]
             found = results(agent)
@@ -250,7 +244,12 @@ async def test_hooks_answer_questions_of_servers(tmp_path: Path, hooks: dict[str
     model = ScriptedModel([[use("1", "mcp__ref__paint")], [say("done")]])
     with anyio.fail_after(60):
         async with Agent(
-            model, cwd=tmp_path, mcp_servers={"ref": REFERENCE}, hooks=callbacks, allow=["mcp__ref"], env=WAITING
+            model,
+            cwd=tmp_path,
+            mcp_servers={"ref": reference_server()},
+            hooks=callbacks,
+            allow=["mcp__ref"],
+            env=WAITING,
         ) as agent:
             _ = [event async for event in agent.run("go")]
             found = results(agent)
@@ -266,7 +265,7 @@ async def test_prompts_are_slash_commands_and_mentions_bring_resources(tmp_path:
     spec = SessionSpec(
         cwd=tmp_path,
         transcript=TranscriptOptions(),
-        tools=ToolOptions(mcp_servers={"ref": REFERENCE}),
+        tools=ToolOptions(mcp_servers={"ref": reference_server()}),
         slash_commands=True,
     )
     env = {**unmeasured(), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), **WAITING}
@@ -297,7 +296,7 @@ async def test_a_long_result_of_a_server_is_cut_and_the_whole_is_on_disk(tmp_pat
     async def can_use_tool(_name: str, _values: Any, _question: Question) -> Allow:
         return Allow()
 
-    options: dict[str, Any] = {"mcp_servers": {"ref": REFERENCE}, "can_use_tool": can_use_tool, "env": env}
+    options: dict[str, Any] = {"mcp_servers": {"ref": reference_server()}, "can_use_tool": can_use_tool, "env": env}
     with anyio.fail_after(60):
         async with Agent(model, cwd=tmp_path, **options) as agent:
             _ = [event async for event in agent.run("go")]
@@ -312,7 +311,9 @@ async def test_a_long_result_of_a_server_is_cut_and_the_whole_is_on_disk(tmp_pat
 async def test_the_model_is_told_once_what_a_server_says_about_its_tools(tmp_path: Path) -> None:
     model = ScriptedModel([[use("1", "mcp__ref__add", a=1, b=2)], [say("one")], [say("two")]])
     with anyio.fail_after(60):
-        async with Agent(model, cwd=tmp_path, mcp_servers={"ref": REFERENCE}, allow=["mcp__ref"], env=WAITING) as agent:
+        async with Agent(
+            model, cwd=tmp_path, mcp_servers={"ref": reference_server()}, allow=["mcp__ref"], env=WAITING
+        ) as agent:
             _ = [event async for event in agent.run("go")]
             _ = [event async for event in agent.run("again")]
 
@@ -324,7 +325,7 @@ async def test_the_model_is_told_once_what_a_server_says_about_its_tools(tmp_pat
 async def test_the_model_is_told_when_a_resource_that_it_read_has_changed(tmp_path: Path) -> None:
     read = use("1", "ReadMcpResourceTool", server="ref", uri="notes://today")
     model = ScriptedModel([[read], [say("one")], [say("two")]])
-    spec = SessionSpec(cwd=tmp_path, tools=ToolOptions(mcp_servers={"ref": REFERENCE}))
+    spec = SessionSpec(cwd=tmp_path, tools=ToolOptions(mcp_servers={"ref": reference_server()}))
     env = {**unmeasured(), "HANDRAIL_STATE_DIR": str(tmp_path / "state"), **WAITING}
     session = open_session(spec, env, SessionHost(model=model, on_warning=lambda _text: None))
     told = anyio.Event()

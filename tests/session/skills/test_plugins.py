@@ -24,11 +24,11 @@ from handrail.extensions.plugins import Plugin, read_marketplace, read_plugin
 from handrail.session.facts import session_facts
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.testing.model import ScriptedModel, say, use
+from tests.forked import reference_server
 from tests.session.agents_model import user_text
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[2] / "mcp" / "reference_server.py"
 LANGUAGE_SERVER = Path(__file__).parents[2] / "lsp" / "scripted_server.py"
 
 
@@ -68,8 +68,7 @@ def make_plugin(root: Path, log: Path, *, manifest: dict[str, Any] | None = None
     write(root / "note.sh", note)
     hook = {"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/note.sh"}
     write(root / "hooks/hooks.json", json.dumps({"hooks": {"PreToolUse": [{"matcher": "Glob", "hooks": [hook]}]}}))
-    config = {"command": sys.executable, "args": [str(SERVER)]}
-    write(root / ".mcp.json", json.dumps({"mcpServers": {"tiny": config}}))
+    write(root / ".mcp.json", json.dumps({"mcpServers": {"tiny": reference_server()}}))
     write(root / ".lsp.json", json.dumps({"py": {"command": "${CLAUDE_PLUGIN_ROOT}/ls"}}))
     return root
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_run import variables
+from tests.forked import reference_server
 from tests.interactive import Conversing
-from tests.session.servers.test_session import REFERENCE
 from tests.tui.interactive.test_conversation import CHECK, leave, said
 
 from handrail.cli.clipboard import read_clipboard_image
@@ -284,7 +284,7 @@ async def test_a_mistyped_command_is_named_and_not_sent_and_a_path_is_sent(proje
 
 async def test_paths_of_images_and_resources_of_servers_go_along_with_a_prompt(project: Path) -> None:
     (project / "my shot.PNG").write_bytes(PIXEL)
-    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"ref": REFERENCE}}))
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"ref": reference_server()}}))
     async with (
         ModelServer([said("A picture."), said("Sunny.")], strict=True) as server,
         Conversing(project, variables(server, project), "--trust", "--allowedTools", "mcp__ref") as terminal,
