@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page
+from playwright.async_api import Browser, Locator, Page
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.session.live.question_json import MAX_SHOWN
@@ -28,14 +28,16 @@ def asked(page: Page, words: str) -> Locator:
 
 
 @pytest.mark.needs("chromium")
-async def test_calls_and_rules_are_edited_and_yes_counts_for_a_session_as_on_the_terminal(tmp_path: Path) -> None:
+async def test_calls_and_rules_are_edited_and_yes_counts_for_a_session_as_on_the_terminal(
+    chromium: Browser, tmp_path: Path
+) -> None:
     state, project = tmp_path / "state", tmp_path / "project"
     state.mkdir(mode=0o700)
     project.mkdir()
     commands = ("touch one", "touch two", "touch three", "mkdir a", "mkdir b", "chmod +x two", "ln two four")
     replies = [command(number, text, "first") for number, text in enumerate(commands)]
     second = [command(9, "rmdir a", "other"), Reply((Text("Done."),), to="other")]
-    async with ModelServer([*replies, *second]) as server, pages(state, "Ada") as people:
+    async with ModelServer([*replies, *second]) as server, pages(chromium, state, "Ada") as people:
         env = {**asks(server), "HANDRAIL_STATE_DIR": str(state)}
         page = people["Ada"]
         async with started("-p", "The first.", "--live", state=project, **env) as running:

@@ -8,14 +8,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Browser, Page
 
 from handrail import Agent
 from handrail.conversation.blocks import Text, ToolUse
@@ -28,7 +28,6 @@ from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.permission import Allow, Deny
 from tests.forked import program, unmeasured
-from tests.web.browser import CHROMIUM, QUIET
 
 pytestmark = pytest.mark.anyio
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
@@ -60,21 +59,19 @@ async def started(*arguments: str, state: Path, **env: str) -> AsyncIterator[asy
 
 
 @asynccontextmanager
-async def pages(state: Path, *people: str) -> AsyncIterator[dict[str, Page]]:
-    """A page for each person, open on the list of sessions."""
+async def pages(chromium: Browser, state: Path, *people: str) -> AsyncIterator[dict[str, Page]]:
+    """A page for each person, in a context of its own, open on the list of sessions."""
     flags = [flag for name in people for flag in ("--for", name)]
-    async with started("view", "--live", "--json", *flags, state=state) as serving, async_playwright() as driver:
+    async with started("view", "--live", "--json", *flags, state=state) as serving, AsyncExitStack() as contexts:
         assert serving.stdout is not None
         found = json.loads(await serving.stdout.readline())["addresses"]
-        chromium = await driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         opened: dict[str, Page] = {}
         for each in found:
-            page = await (await chromium.new_context()).new_page()
+            page = await (await contexts.enter_async_context(await chromium.new_context())).new_page()
             await page.goto(each["url"])
             await page.get_by_role("heading", name="Sessions").wait_for()
             opened[each["person"]] = page
         yield opened
-        await chromium.close()
 
 
 def audit(state: Path) -> list[dict[str, Any]]:
@@ -82,12 +79,14 @@ def audit(state: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.needs("chromium")
-async def test_the_first_of_two_people_answers_and_the_other_sees_that_it_is_over(tmp_path: Path) -> None:
+async def test_the_first_of_two_people_answers_and_the_other_sees_that_it_is_over(
+    chromium: Browser, tmp_path: Path
+) -> None:
     state = tmp_path
     state.chmod(0o700)
     async with ModelServer(first_call(f"touch made # {HOSTILE}")) as server:
         run = started("-p", "Make it.", "--live", state=state, **asks(server))
-        async with pages(state, "Ada", "Bob") as people, run as running:
+        async with pages(chromium, state, "Ada", "Bob") as people, run as running:
             asked = {
                 name: page.get_by_role("region", name="Bash needs your permission") for name, page in people.items()
             }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from claude_agent_sdk import PermissionResultAllow, ResultMessage
-from playwright.async_api import Locator, Page
+from playwright.async_api import Browser, Locator, Page
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
@@ -22,13 +22,15 @@ def question(page: Page) -> Locator:
     return page.get_by_role("region", name="Bash needs your permission")
 
 
-async def test_the_page_shows_what_the_model_writes_and_then_the_record_of_it(tmp_path: Path) -> None:
+async def test_the_page_shows_what_the_model_writes_and_then_the_record_of_it(
+    chromium: Browser, tmp_path: Path
+) -> None:
     tmp_path.chmod(0o700)
     more, rest = asyncio.Event(), asyncio.Event()
     reply = Reply((Text("The first words, then <b>others</b>, and the end."),), piece=8, gates={4: more, 6: rest})
     async with ModelServer([reply]) as server:
         run = started("-p", "Tell me.", "--live", state=tmp_path, **asks(server))
-        async with pages(tmp_path, "Ada") as people, run as running:
+        async with pages(chromium, tmp_path, "Ada") as people, run as running:
             page = people["Ada"]
             await page.get_by_role("link", name="Tell me.").click()
             await page.get_by_text("The first words,").wait_for()
@@ -45,7 +47,9 @@ async def test_the_page_shows_what_the_model_writes_and_then_the_record_of_it(tm
     assert shown.count("The first words, then <b>others</b>, and the end.") == 1
 
 
-async def test_the_page_shows_what_a_sub_agent_writes_from_the_moment_it_begins(tmp_path: Path) -> None:
+async def test_the_page_shows_what_a_sub_agent_writes_from_the_moment_it_begins(
+    chromium: Browser, tmp_path: Path
+) -> None:
     tmp_path.chmod(0o700)
     more, rest = asyncio.Event(), asyncio.Event()
     task = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
@@ -56,7 +60,7 @@ async def test_the_page_shows_what_a_sub_agent_writes_from_the_moment_it_begins(
     ]
     async with ModelServer(replies) as server:
         run = started("-p", "Delegate it.", "--live", state=tmp_path, **asks(server))
-        async with pages(tmp_path, "Ada") as people, run as running:
+        async with pages(chromium, tmp_path, "Ada") as people, run as running:
             page = people["Ada"]
             await page.get_by_role("link", name="Delegate it.").click()
             agents = page.get_by_label("Agent")
@@ -76,14 +80,16 @@ async def test_the_page_shows_what_a_sub_agent_writes_from_the_moment_it_begins(
 
 
 @pytest.mark.parametrize("where", ["page", "terminal"])
-async def test_a_question_of_the_terminal_is_answered_there_or_on_the_page(tmp_path: Path, where: str) -> None:
+async def test_a_question_of_the_terminal_is_answered_there_or_on_the_page(
+    chromium: Browser, tmp_path: Path, where: str
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
     state = Path(f"{project}-state")
     state.mkdir(mode=0o700)
     async with (
         ModelServer(first_call("touch made"), strict=True) as server,
-        pages(state, "Ada") as people,
+        pages(chromium, state, "Ada") as people,
         Conversing(project, variables(server, project), "--live", "Make it.") as terminal,
     ):
         await terminal.until("Yes, this once")
@@ -105,7 +111,9 @@ async def test_a_question_of_the_terminal_is_answered_there_or_on_the_page(tmp_p
 
 
 @pytest.mark.parametrize("where", ["page", "program"])
-async def test_a_question_of_the_sdk_is_answered_by_its_program_or_on_the_page(tmp_path: Path, where: str) -> None:
+async def test_a_question_of_the_sdk_is_answered_by_its_program_or_on_the_page(
+    chromium: Browser, tmp_path: Path, where: str
+) -> None:
     tmp_path.chmod(0o700)
     on_page = asyncio.Event()
 
@@ -117,7 +125,7 @@ async def test_a_question_of_the_sdk_is_answered_by_its_program_or_on_the_page(t
 
     async with (
         world(tmp_path, calls(call(1, "Bash", command="touch made")), say("Done.")) as w,
-        pages(tmp_path, "Ada") as people,
+        pages(chromium, tmp_path, "Ada") as people,
         w.client(can_use_tool=answer, env={"HANDRAIL_LIVE": "1", "HANDRAIL_STATE_DIR": str(tmp_path)}) as client,
     ):
         working = asyncio.ensure_future(turn(client, "Make it."))
