@@ -20,10 +20,10 @@ demo: setup ## watch an agent repair a project with the real tools, offline
 
 test: lint ## the whole gate: lint, types, layers, tests
 	@echo "== pytest"
-	@$(BIN)/pytest -q -n $(JOBS) --inline-snapshot=disable
+	@$(BIN)/pytest -q -n $(JOBS)
 
 coverage: setup ## the tests with branch coverage, and its floors; takes twice as long
-	@$(BIN)/pytest -q -n $(JOBS) --inline-snapshot=disable --cov --cov-report=term --cov-report=json:coverage.json
+	@$(BIN)/pytest -q -n $(JOBS) --cov --cov-report=term --cov-report=json:coverage.json
 	@$(BIN)/python scripts/coverage_floors.py coverage.json
 
 lint: setup ## ruff, mypy, import-linter
@@ -40,7 +40,7 @@ format: setup ## let ruff fix and format
 	@$(BIN)/ruff format
 
 fuzz: setup ## the property tests with many more random examples, and the fuzzer of the shell analysis
-	@$(BIN)/pytest -q -n $(JOBS) --inline-snapshot=disable -m hypothesis --hypothesis-profile=thorough
+	@$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=thorough
 	@scripts/fuzz 180
 
 docs: setup ## check the links and run the examples of README and docs/
