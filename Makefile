@@ -4,7 +4,12 @@
 BIN := .venv/bin
 # one more than processors: tests often wait for a process
 JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+# each worker begins with a third of the tests, so that a browser or server of a module is started once
+SPREAD := -n $(JOBS) --dist=worksteal
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
+
+# tests are compiled once, not by each worker of each run
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test coverage lint format fuzz docs api definitions checklist shape picture pictures bench bench-table bench-peers conformance mcp-servers clean
@@ -20,10 +25,10 @@ demo: setup ## watch an agent repair a project with the real tools, offline
 
 test: lint ## the whole gate: lint, types, layers, tests
 	@echo "== pytest"
-	@$(BIN)/pytest -q -n $(JOBS)
+	@$(BIN)/pytest -q $(SPREAD)
 
 coverage: setup ## the tests with branch coverage, and its floors; takes twice as long
-	@$(BIN)/pytest -q -n $(JOBS) --cov --cov-report=term --cov-report=json:coverage.json
+	@$(BIN)/pytest -q $(SPREAD) --cov --cov-report=term --cov-report=json:coverage.json
 	@$(BIN)/python scripts/coverage_floors.py coverage.json
 
 lint: setup ## ruff, mypy, import-linter
@@ -40,7 +45,7 @@ format: setup ## let ruff fix and format
 	@$(BIN)/ruff format
 
 fuzz: setup ## the property tests with many more random examples, and the fuzzer of the shell analysis
-	@$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=thorough
+	@$(BIN)/pytest -q $(SPREAD) -m hypothesis --hypothesis-profile=thorough
 	@scripts/fuzz 180
 
 docs: setup ## check the links and run the examples of README and docs/

@@ -8,10 +8,12 @@ What every test run keeps to.
 - A Ctrl+C or hang-up sent to a program that a test started reaches it, also when the run itself is deaf to it (`nohup`,
   `&`).
 - No test talks to any address but loopback.
+- What is imported and collected stays to the end, so it is not looked through for garbage again and again.
 - Property tests give the same examples on every run, unless asked for more (`make fuzz`). A broken property is told
   soon: its example is made smaller for at most 20 seconds.
 """
 
+import gc
 import ipaddress
 import os
 import shutil
@@ -57,6 +59,16 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 def pytest_configure(config: pytest.Config) -> None:
     import_as_written(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
