@@ -11,6 +11,7 @@ It reads source text only and imports nothing of handrail.
 
 import argparse
 import ast
+import gc
 import json
 import re
 import sys
@@ -303,6 +304,7 @@ def main() -> int:
     parser.add_argument("--names", type=int, default=8, help="how many names to show of each measure")
     options = parser.parse_args()
 
+    gc.disable()  # what is parsed stays to the end
     code = modules(options.root / "src")
     if options.embed:
         page = options.root / "docs" / "architecture.md"

@@ -26,7 +26,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 def lazy_names() -> Iterator[tuple[str, str | None]]:
     """What the source loads late: the module, and the class if one is named."""
     for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "lazy" in text else ():
             match node:
                 case ast.Call(func=ast.Name(id="lazy"), args=[ast.Constant(value=str(module))]):
                     yield module, None
