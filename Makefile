@@ -25,10 +25,10 @@ demo: setup ## watch an agent repair a project with the real tools, offline
 
 test: lint ## the whole gate: lint, types, layers, tests
 	@echo "== pytest"
-	@$(BIN)/pytest -q $(SPREAD)
+	@scripts/in-memory $(BIN)/pytest -q $(SPREAD)
 
 coverage: setup ## the tests with branch coverage, and its floors; takes twice as long
-	@$(BIN)/pytest -q $(SPREAD) --cov --cov-report=term --cov-report=json:coverage.json
+	@scripts/in-memory $(BIN)/pytest -q $(SPREAD) --cov --cov-report=term --cov-report=json:coverage.json
 	@$(BIN)/python scripts/coverage_floors.py coverage.json
 
 lint: setup ## ruff, mypy, import-linter
@@ -45,7 +45,7 @@ format: setup ## let ruff fix and format
 	@$(BIN)/ruff format
 
 fuzz: setup ## the property tests with many more random examples, and the fuzzer of the shell analysis
-	@$(BIN)/pytest -q $(SPREAD) -m hypothesis --hypothesis-profile=thorough
+	@scripts/in-memory $(BIN)/pytest -q $(SPREAD) -m hypothesis --hypothesis-profile=thorough
 	@scripts/fuzz 180
 
 docs: setup ## check the links and run the examples of README and docs/
