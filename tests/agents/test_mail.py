@@ -64,11 +64,13 @@ class MailMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_message_is_read_once_or_waits(self) -> None:
-        for mail_id, (sender, receiver) in self.sent.items():
-            mark = f'<agent-message id="{mail_id}" from="{sender}"'
-            for who, history in self.histories.items():
-                read = sum(text.count(mark) for text in notes_in(history, NOTE))
-                waits = mail_id in {mail.id for mail in self.boxes.waiting(who)}
+        for who, history in self.histories.items():
+            notes = tuple(notes_in(history, NOTE))
+            waiting = {mail.id for mail in self.boxes.waiting(who)}
+            for mail_id, (sender, receiver) in self.sent.items():
+                mark = f'<agent-message id="{mail_id}" from="{sender}"'
+                read = sum(text.count(mark) for text in notes)
+                waits = mail_id in waiting
                 if who == receiver:
                     assert read == 1 or (read == 0 and waits)
                 else:
