@@ -92,74 +92,104 @@ def parser() -> argparse.ArgumentParser:
     top = RunParser(
         prog="handrail",
         usage='handrail "PROMPT" [flags]',
-        description="Let an agent work on a prompt. What is piped in is added to the prompt.",
+        description="Let an agent work on a prompt. Piped input is added to the prompt.",
         allow_abbrev=False,
         formatter_class=partial(argparse.HelpFormatter, width=100),  # each flag makes one, and asks for the real width
     )
-    top.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="answer and leave")
+    top.add_argument(
+        "-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="print the answer and exit"
+    )
     top.add_argument("words", nargs="*", metavar="PROMPT", help=argparse.SUPPRESS)
-    top.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text", help="what is printed")
-    top.add_argument("--input-format", choices=("text", "stream-json"), default="text", help="what is read")
+    top.add_argument(
+        "--output-format", choices=("text", "json", "stream-json"), default="text", help="format of the output"
+    )
+    top.add_argument("--input-format", choices=("text", "stream-json"), default="text", help="format of the input")
     _add_session_flags(top)
     _add_program_flags(top)
     top.add_argument("--model", action=StoreValue, default="", help="name of the model; each provider has a default")
     top.add_argument(
-        "--fallback-model", action=StoreValue, type=_names, default=(), help="to try when the first is overloaded"
+        "--fallback-model",
+        action=StoreValue,
+        type=_names,
+        default=(),
+        help="models to try when the first is overloaded",
     )
-    top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format; told from the model if left out")
+    top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format (default: by the model)")
     top.add_argument(
-        "--base-url", action=StoreValue, default="", help="server to ask, for example http://127.0.0.1:8080/v1"
+        "--base-url", action=StoreValue, default="", help="address of the server, for example http://127.0.0.1:8080/v1"
     )
-    top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers (2,000 unless a program drives)")
-    top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
-    top.add_argument("--early-start", choices=EARLY_STARTS, default="", help="which calls start as an answer arrives")
-    top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
+    top.add_argument(
+        "--max-turns", type=whole, metavar="N", help="end after N turns (default: 2,000; none for the SDK)"
+    )
+    top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this many dollars are spent")
+    top.add_argument(
+        "--early-start", choices=EARLY_STARTS, default="", help="which calls start while the answer arrives"
+    )
+    top.add_argument("--system-prompt", metavar="TEXT", help="replace the system prompt")
     top.add_argument("--system-prompt-file", action=StoreValue, metavar="FILE", help="the same, from a file")
-    top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
+    top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="add to the system prompt")
     top.add_argument("--append-system-prompt-file", action=StoreValue, metavar="FILE", help="the same, from a file")
-    top.add_argument("--tools", type=_names, metavar="A,B", help='only these tools; "" = none, default = all')
+    top.add_argument("--tools", type=_names, metavar="A,B", help='only these built-in tools; "" = none')
     add_flags(top)
-    top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
+    top.add_argument("--json-schema", type=_schema, metavar="JSON", help="JSON Schema that the answer must fit")
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
-    top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
-    top.add_argument("--max-thinking-tokens", type=number, metavar="N", help="how much it may reason; 0 = not at all")
-    top.add_argument("--thinking-display", choices=("summarized", "omitted"), default="", help="how thoughts are told")
-    top.add_argument("--task-budget", type=whole, metavar="N", help="tokens that the model shall make do with")
-    top.add_argument("--record", action=StoreValue, metavar="FILE", help="keep the model's answers in a cassette")
+    top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model thinks first")
     top.add_argument(
-        "--replay", action=StoreValue, metavar="FILE", help="take the answers from a cassette; no network, no key"
+        "--max-thinking-tokens", type=number, metavar="N", help="how long the model may think; 0 = not at all"
     )
-    top.add_argument("--replay-match", choices=MATCHES, default="conversation", help="what must be as recorded")
-    top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
-    top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
-    loud = top.add_mutually_exclusive_group()
-    loud.add_argument("--verbose", action="store_true", help="more about each call: input, decision, stages")
-    loud.add_argument("--quiet", action="store_true", help="on a terminal too, print only what a pipe would get")
+    top.add_argument("--thinking-display", choices=("summarized", "omitted"), default="", help="how thinking is shown")
+    top.add_argument("--task-budget", type=whole, metavar="N", help="tokens that the model is told not to exceed")
+    top.add_argument("--record", action=StoreValue, metavar="FILE", help="record the model's answers in a cassette")
     top.add_argument(
-        "--ask", action=argparse.BooleanOptionalAction, help="ask you about calls (default: if you are at a terminal)"
+        "--replay",
+        action=StoreValue,
+        metavar="FILE",
+        help="replay the answers of a cassette; needs no network and no key",
+    )
+    top.add_argument(
+        "--replay-match",
+        choices=MATCHES,
+        default="conversation",
+        help="which parts of a request must equal the recording",
+    )
+    top.add_argument("--include-hook-events", action="store_true", help="with stream-json: print hook events")
+    top.add_argument(
+        "--include-partial-messages",
+        action="store_true",
+        help="with stream-json: print pieces of the answer as they arrive",
+    )
+    loud = top.add_mutually_exclusive_group()
+    loud.add_argument("--verbose", action="store_true", help="print input, decision and stages of each call")
+    loud.add_argument("--quiet", action="store_true", help="print only the answer, on a terminal too")
+    top.add_argument(
+        "--ask",
+        action=argparse.BooleanOptionalAction,
+        help="ask about calls that no rule decides (default: on a terminal)",
     )
     top.add_argument(
         "--ask-at",
         action=StoreValue,
         metavar="SOCKET",
         default="",
-        help="put questions to the handrail that answers there",
+        help="send questions to the process that answers there",
     )
     top.add_argument(
-        "--answer-at", action=StoreValue, metavar="SOCKET", default="", help="answer questions of other handrails there"
+        "--answer-at", action=StoreValue, metavar="SOCKET", default="", help="answer questions of other processes there"
     )
-    top.add_argument("--plain", action="store_true", help="converse line by line, and draw nothing twice")
+    top.add_argument("--plain", action="store_true", help="a conversation line by line, without redrawing")
     top.add_argument("--fail-on-denial", action="store_true", help="exit code 3 if a call was refused")
-    top.add_argument("--live", action="store_true", help="questions can also be answered in handrail view --live")
-    top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
-    top.add_argument("--debug-file", metavar="FILE", action=StoreValue, help="the same, into a file")
+    top.add_argument("--live", action="store_true", help="let questions be answered in handrail view --live, too")
+    top.add_argument(
+        "--debug", nargs="?", const="all", metavar="WHAT", help="log requests and cache use on standard error"
+    )
+    top.add_argument("--debug-file", metavar="FILE", action=StoreValue, help="log them to a file instead")
     top.formatter_class = argparse.HelpFormatter
     return top
 
 
 def _add_session_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument(
-        "-c", "--continue", action="store_true", dest="newest", help="go on with this folder's newest session"
+        "-c", "--continue", action="store_true", dest="newest", help="continue this folder's newest session"
     )
     top.add_argument(
         "-r",
@@ -168,16 +198,20 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
         nargs="?",
         const=False,
         action=StoreValue,
-        help="go on with a session: id, beginning of it, title; left out on a terminal, you choose one",
+        help="continue a session, by id, beginning of an id, or title; on a terminal without an ID: choose one",
     )
-    top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
-    top.add_argument("--session-id", action=StoreValue, metavar="ID", default="", help="the id of the new session")
     top.add_argument(
-        "--resume-session-at", action=StoreValue, metavar="UUID", default="", help="go on from this message of it"
+        "--fork-session", action="store_true", help="continue in a new session, and leave the old one as it is"
     )
-    top.add_argument("--resume-drops-turn", metavar="UUID", default="", help="refuse if that leaves out other prompts")
-    top.add_argument("-n", "--name", action=StoreValue, metavar="TITLE", default="", help="a title for the session")
-    top.add_argument("--no-session-persistence", action="store_true", help="keep nothing of it")
+    top.add_argument("--session-id", action=StoreValue, metavar="ID", default="", help="id of the new session")
+    top.add_argument(
+        "--resume-session-at", action=StoreValue, metavar="UUID", default="", help="continue after this message"
+    )
+    top.add_argument(
+        "--resume-drops-turn", metavar="UUID", default="", help="fail if that drops any prompt but this one"
+    )
+    top.add_argument("-n", "--name", action=StoreValue, metavar="TITLE", default="", help="title of the session")
+    top.add_argument("--no-session-persistence", action="store_true", help="do not save the session")
 
 
 def _add_program_flags(top: argparse.ArgumentParser) -> None:
@@ -190,21 +224,21 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
         default=[],
         help="MCP servers to use",
     )
-    top.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those")
+    top.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those of --mcp-config")
     top.add_argument(
         "--plugin-dir",
         metavar="DIR",
         type=_plugin_folder,
         action="append",
         default=[],
-        help="use the plugin in this folder for this run; its hooks and servers are trusted with it",
+        help="use the plugin in this folder for this run; this trusts its hooks and servers",
     )
     top.add_argument(
         "--worktree",
         metavar="NAME",
         nargs="?",
         const="",
-        help="work in a git worktree of this repository, on a branch of its own",
+        help="work in a git worktree, on its own branch",
     )
     top.add_argument(
         "--agents", type=_agents, metavar="JSON|FILE", default={}, help="sub-agents by name, as JSON or in a JSON file"
@@ -216,11 +250,13 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
         action=StoreValue,
         metavar="TOOL",
         default="",
-        help="stdio, or an MCP tool, is asked for permission",
+        help="ask for permission over stdio, or with an MCP tool",
     )
-    top.add_argument("--session-mirror", action="store_true", help="stream-json: every record of the session")
-    top.add_argument("--replay-user-messages", action="store_true", help="stream-json: say prompts back")
-    top.add_argument("--disable-slash-commands", action="store_true", help="take /words literally")
+    top.add_argument(
+        "--session-mirror", action="store_true", help="with stream-json: print every record of the session"
+    )
+    top.add_argument("--replay-user-messages", action="store_true", help="with stream-json: print prompts, too")
+    top.add_argument("--disable-slash-commands", action="store_true", help="treat prompts that begin with / as text")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -69,22 +69,22 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|JSON",
         action=import_module("handrail.cli.permission_flags").StoreValue,
         default="",
-        help="settings that count beside those of the folder",
+        help="more settings, besides those of the folder",
     )
     common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
-    common.add_argument("--json", action="store_true", help="print JSON; of test and lint one object a line")
+    common.add_argument("--json", action="store_true", help="print JSON; test and lint: one object per line")
     hooks = argparse.ArgumentParser(add_help=False, parents=[common])
-    hooks.add_argument("--run-hooks", action="store_true", help="ask the hooks for real, instead of naming them")
+    hooks.add_argument("--run-hooks", action="store_true", help="run the hooks, instead of only naming them")
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[hooks])
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
     test = add_subcommand(what, "test", "check a policy against examples, one JSON object per line", parents=[hooks])
     test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
-    add_subcommand(what, "lint", "find rules that do not do what they look like", parents=[common])
-    simulate = add_subcommand(what, "simulate", "decide recorded calls again, by the rules of today", parents=[hooks])
+    add_subcommand(what, "lint", "find rules that mislead: too broad, shadowed, or never matching", parents=[common])
+    simulate = add_subcommand(what, "simulate", "decide recorded calls again, by today's rules", parents=[hooks])
     calls = simulate.add_mutually_exclusive_group(required=True)
-    calls.add_argument("--audit", metavar="FILE", nargs="+", help="the calls of these audit logs, of the state folder")
+    calls.add_argument("--audit", metavar="FILE", nargs="+", help="the calls of these audit logs")
     calls.add_argument("--session", metavar="ID", help="the calls of a session")
     calls.add_argument("--sessions", action="store_true", help="the calls of all sessions of the folder")
 
@@ -98,7 +98,7 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 
 def _undo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
-    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
+    parser.add_argument("--to", metavar="N", help="restore files as they were before change N, or at a named point")
     _redo(parser)
 
 
@@ -107,15 +107,17 @@ def _redo(parser: argparse.ArgumentParser) -> None:
         "session",
         metavar="SESSION",
         nargs="?",
-        help="id, the beginning of one, or title (default: the newest in this folder)",
+        help="id, beginning of an id, or title (default: the newest in this folder)",
     )
-    parser.add_argument("--force", action="store_true", help="also bring back files that another program changed since")
+    parser.add_argument(
+        "--force", action="store_true", help="also restore files that another program has changed since"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--width", type=whole, metavar="N", default=0, help="columns of the drawing (default: the terminal's)"
+        "--width", type=whole, metavar="N", default=0, help="columns of the timeline (default: the terminal's)"
     )
 
 
@@ -125,16 +127,16 @@ def _trust(parser: argparse.ArgumentParser) -> None:
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--show", action="store_true", help="only show what would be trusted")
     way.add_argument("--list", action="store_true", help="list all trusted folders")
-    way.add_argument("--revoke", action="store_true", help="trust the folder no longer")
+    way.add_argument("--revoke", action="store_true", help="no longer trust the folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _config(parser: argparse.ArgumentParser) -> None:
     ways = parser.add_subparsers(dest="way", metavar="get|set|unset|list|schema", required=True)
-    get = add_subcommand(ways, "get", "print the value that counts")
+    get = add_subcommand(ways, "get", "print the value in effect")
     put = add_subcommand(ways, "set", "write a value into a settings file")
-    unset = add_subcommand(ways, "unset", "take a value out of a settings file")
-    listed = add_subcommand(ways, "list", "print all settings that count")
+    unset = add_subcommand(ways, "unset", "remove a value from a settings file")
+    listed = add_subcommand(ways, "list", "print all settings in effect")
     add_subcommand(ways, "schema", "print the JSON Schema of settings files")
     for way in (get, put, unset):
         way.add_argument("key", metavar="KEY", help="for example permissions.defaultMode")
@@ -145,29 +147,29 @@ def _config(parser: argparse.ArgumentParser) -> None:
     for way in (get, listed):
         way.add_argument("--scope", choices=scopes, help="look only in the files of this source")
         way.add_argument("--json", action="store_true", help="print JSON")
-        way.add_argument("--show-source", action="store_true", help="say where it is written")
+        way.add_argument("--show-source", action="store_true", help="print file and line, too")
 
 
 def _cassette(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    show = add_subcommand(what, "show", "what was asked and answered, in short, or one recording in full")
+    show = add_subcommand(what, "show", "show requests and answers in short, or one of them in full")
     show.add_argument("file", metavar="FILE", help="a cassette, made with --record")
     show.add_argument("number", metavar="N", nargs="?", type=whole, help="the number of one recording")
-    diff = add_subcommand(what, "diff", "how two cassettes differ; exit code 1 if they do")
+    diff = add_subcommand(what, "diff", "compare two cassettes; exit code 1 if they differ")
     diff.add_argument("first", metavar="FILE", help="a cassette")
     diff.add_argument("second", metavar="FILE2", help="another one, for example a newer recording")
-    check = add_subcommand(what, "check", "whether it can be played to its end and holds no secret; exit code 1 if not")
+    check = add_subcommand(what, "check", "check that it can be replayed and holds no secret; exit code 1 if not")
     check.add_argument("files", metavar="FILE", nargs="+", help="a cassette")
     for each in (show, diff, check):
-        each.add_argument("--json", action="store_true", help="print JSON; of check one object a line")
+        each.add_argument("--json", action="store_true", help="print JSON; check: one object per line")
 
 
 def _skills(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(dest="what", metavar="list|show|new|check", required=True)
-    listed = add_subcommand(what, "list", "the skills that hold in this folder")
-    show = add_subcommand(what, "show", "one skill: what it wants, and its text")
-    new = add_subcommand(what, "new", "write the beginning of a skill into .handrail/skills")
-    check = add_subcommand(what, "check", "what is wrong with skills here; exit code 1 if something is")
+    listed = add_subcommand(what, "list", "list the skills of this folder")
+    show = add_subcommand(what, "show", "show one skill: its fields and its text")
+    new = add_subcommand(what, "new", "create a skill in .handrail/skills")
+    check = add_subcommand(what, "check", "say what is wrong with skills here; exit code 1 if anything is")
     for each in (show, new):
         each.add_argument("name", metavar="NAME", help="the name of the skill")
     new.add_argument("--user", action="store_true", help="for yourself, in ~/.handrail/skills")
@@ -177,10 +179,10 @@ def _skills(parser: argparse.ArgumentParser) -> None:
 
 def _agents(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(dest="what", metavar="list|show|new|check", required=True)
-    listed = add_subcommand(what, "list", "the agents that hold in this folder")
-    show = add_subcommand(what, "show", "one agent: each field that counts, and its prompt")
-    new = add_subcommand(what, "new", "write the beginning of an agent into .handrail/agents")
-    check = add_subcommand(what, "check", "what is wrong with agents here; exit code 1 if something is")
+    listed = add_subcommand(what, "list", "list the agents of this folder")
+    show = add_subcommand(what, "show", "show one agent: its fields and its prompt")
+    new = add_subcommand(what, "new", "create an agent in .handrail/agents")
+    check = add_subcommand(what, "check", "say what is wrong with agents here; exit code 1 if anything is")
     for each in (show, new):
         each.add_argument("name", metavar="NAME", help="the name of the agent")
     new.add_argument("--user", action="store_true", help="for yourself, in ~/.handrail/agents")
@@ -190,13 +192,13 @@ def _agents(parser: argparse.ArgumentParser) -> None:
 
 def _plugins(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(dest="what", metavar="list|add|remove|enable|disable|check", required=True)
-    listed = add_subcommand(what, "list", "the plugins that were added, and those of known marketplaces")
-    add = add_subcommand(what, "add", "look at a plugin, trust it as it is now, and switch it on")
-    remove = add_subcommand(what, "remove", "forget a plugin, with its copy and its options")
-    enable = add_subcommand(what, "enable", "switch a plugin on, and set its options")
-    disable = add_subcommand(what, "disable", "switch a plugin off")
-    check = add_subcommand(what, "check", "what is wrong with plugins, and what changed; exit code 1 if something is")
-    check.add_argument("folder", metavar="FOLDER", nargs="?", help="a plugin or a marketplace that was not added")
+    listed = add_subcommand(what, "list", "list the plugins you added, and those of known marketplaces")
+    add = add_subcommand(what, "add", "show what a plugin would run, ask, and add it")
+    remove = add_subcommand(what, "remove", "remove a plugin, its copy and its options")
+    enable = add_subcommand(what, "enable", "turn a plugin on, and set its options")
+    disable = add_subcommand(what, "disable", "turn a plugin off")
+    check = add_subcommand(what, "check", "say what is wrong with plugins, and what changed; exit code 1 if anything")
+    check.add_argument("folder", metavar="FOLDER", nargs="?", help="a plugin or a marketplace that you are writing")
     add.add_argument(
         "source",
         metavar="SOURCE",
@@ -214,7 +216,7 @@ def _plugins(parser: argparse.ArgumentParser) -> None:
             metavar="KEY[=VALUE]",
             action="append",
             default=[],
-            help="an option of the plugin; without a value it is read from standard input, unseen",
+            help="an option of the plugin; without a value, you are asked for it, and it is not shown",
         )
     for each in (listed, add, check):
         each.add_argument("--json", action="store_true", help="print JSON")
@@ -226,7 +228,7 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
-    "agents": ("list, show, write and check definitions of agents", _agents, "handrail.cli.agents"),
+    "agents": ("list, show, create and check agents", _agents, "handrail.cli.agents"),
     "audit": (
         "show what was allowed, asked and denied, and why",
         audit_arguments.arguments,
@@ -237,18 +239,18 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
         batch_arguments.arguments,
         "handrail.cli.batch",
     ),
-    "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
-    "cassette": ("show, compare and check recorded answers of a model", _cassette, "handrail.cli.cassette"),
-    "config": ("look at settings and change them", _config, "handrail.cli.config"),
+    "call": ("run one governed tool call without a model", _call, "handrail.cli.call"),
+    "cassette": ("show, compare and check recorded model answers", _cassette, "handrail.cli.cassette"),
+    "config": ("show and change settings", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
     "mcp": (
-        "configure MCP servers, look at them, call their tools, be one",
+        "configure MCP servers, call their tools, or be one",
         mcp_arguments.arguments,
         "handrail.cli.mcp",
     ),
-    "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
-    "plugins": ("add, list, switch and check plugins", _plugins, "handrail.cli.plugins"),
+    "permissions": ("explain, test, lint and simulate permission rules", _permissions, "handrail.cli.permissions"),
+    "plugins": ("add, list, enable, disable and check plugins", _plugins, "handrail.cli.plugins"),
     "redo": ("take back the last undo", _redo, "handrail.cli.redo"),
     "schedule": (
         "list, add, remove and start scheduled prompts",
@@ -261,16 +263,16 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
         "handrail.cli.serve",
     ),
     "sessions": (
-        "list, show, check, repair, export, import and delete conversations",
+        "list, show, check, repair, export, import and delete sessions",
         sessions_arguments.arguments,
         "handrail.cli.sessions",
     ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
-    "skills": ("list, show, write and check skills", _skills, "handrail.cli.skills"),
-    "stats": ("add up what sessions cost and did", stats_arguments.arguments, "handrail.cli.stats"),
-    "tools": ("list the tools that a run offers and holds back", _tools, "handrail.cli.tools"),
-    "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
-    "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
+    "skills": ("list, show, create and check skills", _skills, "handrail.cli.skills"),
+    "stats": ("show what sessions cost and did", stats_arguments.arguments, "handrail.cli.stats"),
+    "tools": ("list the tools of a run, and those held back", _tools, "handrail.cli.tools"),
+    "trust": ("show what a folder's settings would do, and trust them", _trust, "handrail.cli.trust"),
+    "undo": ("revert what an agent did to files", _undo, "handrail.cli.undo"),
     "view": ("open a page that shows what sessions did", view_arguments.arguments, "handrail.cli.view"),
 }
 """Name -> help, arguments, and the module whose `run` is called; only that module is imported."""
@@ -282,8 +284,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         prog="handrail",
         usage='handrail ["PROMPT"] [flags]\n       handrail -p "PROMPT" [flags]\n       handrail COMMAND ...',
         description="The tool system for AI agents: hands for the model, rails for the people.",
-        epilog="Without a command it opens a conversation; with -p it answers and leaves. handrail help COMMAND and "
-        "handrail -p --help tell more.",
+        epilog="Without a command, it opens a conversation; with -p, it answers and exits. See handrail help COMMAND "
+        "and handrail -p --help.",
     )
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="handrail")

@@ -38,7 +38,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-H", "--header", metavar="'NAME: VALUE'", action="append", default=[], help="for an address")
     parser.add_argument("--timeout", metavar="MS", type=whole, help="milliseconds that a call may take")
     parser.add_argument("--sandbox", action="store_true", help="start the program in the sandbox")
-    parser.add_argument("--client-id", metavar="ID", help="that of an OAuth client that is registered already")
+    parser.add_argument("--client-id", metavar="ID", help="id of an OAuth client that is already registered")
     parser.add_argument("--client-secret", metavar="'${NAME}'", help="its secret: name a variable that holds it")
     parser.add_argument("--callback-port", metavar="PORT", type=whole, help="port of its redirect address")
     parser.add_argument("--force", action="store_true", help="replace a server of the same name and scope")
@@ -113,9 +113,9 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-cert", metavar="FILE", default="", help="certificate (PEM)")
     parser.add_argument("--tls-key", metavar="FILE", default="", help="its key (PEM)")
     parser.add_argument(
-        "--name", metavar="HOST", action="append", default=[], help="name by which clients reach it, besides --host"
+        "--name", metavar="HOST", action="append", default=[], help="another name by which clients reach it"
     )
-    parser.add_argument("--no-token", action="store_true", help="let every program on this machine in; loopback only")
+    parser.add_argument("--no-token", action="store_true", help="admit every program on this machine; loopback only")
     parser.add_argument("--clients", metavar="FILE", default="", help="clients with a token and rules each (JSON)")
     parser.add_argument(
         "--mcp-config", metavar="FILE|JSON", action="append", default=[], help="more servers for --gateway"
@@ -132,14 +132,14 @@ SUBCOMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str
     "add": ("add a server", _add, "add"),
     "add-json": ("add a server by its entry in JSON", _add_json, "add_json"),
     "list": ("list the servers, or the tools of one", _list, "list_servers"),
-    "get": ("show the entry of a server, where it is written and whether it is used", _get, "get"),
+    "get": ("show the entry of a server, its file, and whether it is used", _get, "get"),
     "remove": ("remove a server", _remove, "remove"),
-    "call": ("call a tool of a server, no model", _call, "call"),
+    "call": ("call a tool of a server without a model", _call, "call"),
     "serve": ("be an MCP server: governed tools for other agents", _serve, "serve"),
     "test": ("connect, and say what a server offers; exit code 1 if it fails", _test, "test"),
     "lock": ("pin the tools of servers as they are now, or check them", _lock, "lock"),
-    "login": ("sign in at a server", _login, "login"),
-    "logout": ("forget the sign-in at a server", _logout, "logout"),
+    "login": ("sign in to a server", _login, "login"),
+    "logout": ("sign out of a server", _logout, "logout"),
     "reset-project-choices": ("forget which servers of .mcp.json were approved or refused here", _reset, "reset"),
 }
 """Name -> help, arguments, and the module of `handrail.cli.mcp` whose `run` is called."""

@@ -43,26 +43,28 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings", metavar="FILE|JSON", action=StoreValue, default="", help="more settings for this run"
     )
-    parser.add_argument("--setting-sources", metavar="A,B", help="of user, project, local: only these")
+    parser.add_argument("--setting-sources", metavar="A,B", help="only these of user, project, local")
     modes = f"what runs without a question: {', '.join(MODES)}"
     parser.add_argument("--permission-mode", choices=MODES, metavar="MODE", default="", help=modes)
     for name, text in (
-        ("allowed", "rules for what may run: 'Read Bash(git log *)'"),
-        ("disallowed", "rules for what must not; a bare name takes the tool away"),
+        ("allowed", "allow rules: 'Read Bash(git log *)'"),
+        ("disallowed", "deny rules; a bare name removes the tool"),
     ):
         for flag, shown in ((f"--{name}Tools", text), (f"--{name}-tools", argparse.SUPPRESS)):
             parser.add_argument(flag, dest=name, action="extend", nargs="+", default=[], metavar="RULE", help=shown)
     parser.add_argument(
         "--add-dir", type=place, action="extend", nargs="+", default=[], metavar="DIR", help="more working folders"
     )
-    parser.add_argument("--trust", action="store_true", help="let this folder's own settings count in this run")
+    parser.add_argument("--trust", action="store_true", help="trust this folder's own settings in this run")
     parser.add_argument(
-        "--bare", action="store_true", help="settings only forbid; no hooks, servers, memory, commands, agents of files"
+        "--bare",
+        action="store_true",
+        help="settings files can only restrict; no hooks, servers, memory files, commands or agents",
     )
-    parser.add_argument("--safe-mode", action="store_true", help="the same, and flags allow nothing either")
+    parser.add_argument("--safe-mode", action="store_true", help="like --bare, and flags can only restrict, too")
     parser.add_argument("--dangerously-skip-permissions", action="store_true", help="mode bypassPermissions")
     parser.add_argument(
-        "--allow-dangerously-skip-permissions", action="store_true", help="bypassPermissions may be entered later"
+        "--allow-dangerously-skip-permissions", action="store_true", help="make mode bypassPermissions available"
     )
 
 

@@ -21,19 +21,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=PATH",
         action="append",
         default=[],
-        help="in place of --config: a folder for the one client whose new token is printed; may be repeated",
+        help="instead of --config: a folder for one client, whose new token is printed; can be repeated",
     )
     parser.add_argument("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="N", type=port, help="the port (default: a free one)")
     parser.add_argument("--tls-cert", metavar="FILE", help="a PEM certificate; needed beyond this machine")
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
     parser.add_argument(
-        "--new-token", action="store_true", help="print a token and the digest for the file of --config, and leave"
+        "--new-token", action="store_true", help="print a token, and its digest for the file of --config, and exit"
     )
-    parser.add_argument("--check", action="store_true", help="read the configuration, say what it allows, and leave")
+    parser.add_argument("--check", action="store_true", help="read the configuration, print what it allows, and exit")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     permission_flags.add_flags(parser)
     parser.epilog = (
         "Runs are governed by the settings of their folder and by the policy that the configuration names; with "
-        "--folder the flags for permissions are that policy. Ctrl+C ends the server; runs go on when it starts again."
+        "--folder, the permission flags are that policy. Ctrl+C ends the server; runs go on when it starts again."
     )

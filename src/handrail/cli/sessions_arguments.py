@@ -57,18 +57,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     check = add_subcommand(
         inner, "check", "say whether a session can be resumed as it is; exit code 1 if it needs repair"
     )
-    mend = add_subcommand(inner, "repair", "repair a session; what is taken out of the file is kept beside it")
+    mend = add_subcommand(inner, "repair", "repair a session; broken lines are kept beside the file")
     export = add_subcommand(inner, "export", "write a session for other programs or people")
     formats = ("jsonl", "json", "markdown", "html", "trace")
-    text = "html is a page of its own, trace a file for Perfetto and Chrome's tracing view (default: jsonl)"
+    text = "html is a standalone page, trace a file for Perfetto and Chrome's tracing view (default: jsonl)"
     export.add_argument("--format", choices=formats, default="jsonl", help=text)
     export.add_argument(
         "--no-contents",
         action="store_true",
-        help="of html and trace: leave out texts, inputs, results, changes",
+        help="for html and trace: leave out texts, inputs, results, changes",
     )
-    export.add_argument("-o", "--output", metavar="FILE", help="instead of standard output; never overwrites")
-    bring = add_subcommand(inner, "import", "make a session from a transcript of the same convention")
+    export.add_argument(
+        "-o", "--output", metavar="FILE", help="write to this file, never overwriting one (default: standard output)"
+    )
+    bring = add_subcommand(inner, "import", "create a session from a transcript, also of another agent")
     bring.add_argument("file", metavar="FILE", help="a file of JSON lines")
     remove = add_subcommand(inner, "rm", "delete sessions for good")
     remove.add_argument("ids", metavar="ID", nargs="+", help="id, the beginning of one, title or path")

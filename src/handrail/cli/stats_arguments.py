@@ -10,7 +10,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since", metavar="TIME", default="30d", help="30m, 2h, 3d, 1w, today, or 2026-11-01T12:00 (default: 30d)"
     )
-    parser.add_argument("--all", action="store_true", help="since the first session that is kept")
+    parser.add_argument("--all", action="store_true", help="since the oldest saved session")
     parser.add_argument("--folder", metavar="DIR", help="only sessions in this folder and below (default: all folders)")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print everything as one JSON object")

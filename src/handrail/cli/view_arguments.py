@@ -13,7 +13,10 @@ def port(text: str) -> int:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What to show, to whom, and where to listen."""
     parser.add_argument(
-        "session", metavar="SESSION|FILE", nargs="?", help="id, the beginning of one, title or path (default: the list)"
+        "session",
+        metavar="SESSION|FILE",
+        nargs="?",
+        help="id, beginning of an id, title or path (default: all sessions)",
     )
     parser.add_argument(
         "--live", action="store_true", help="also show the questions of running sessions (those started with --live)"
@@ -23,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="people",
         metavar="NAME",
         action="append",
-        help="print an address for this person, under whose name answers are recorded; may be repeated",
+        help="print an address for this person; answers are recorded under this name; can be repeated",
     )
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="N", type=port, default=0, help="the port (default: a free one)")
