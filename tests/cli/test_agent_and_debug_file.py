@@ -101,7 +101,7 @@ async def test_an_agent_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     ran, server = await handrail([], tmp_path, "-p", "hi", "--agent", "nobody")
 
     assert (ran.code, ran.out, server.requests) == (1, "", [])
-    assert "there is no agent 'nobody'. There are: Explore, Plan, general-purpose, here." in ran.errors
+    assert "there is no agent 'nobody'. Known: Explore, Plan, general-purpose, here." in ran.errors
 
 
 async def test_debug_output_goes_to_a_file_of_the_owner_without_secrets(tmp_path: Path) -> None:

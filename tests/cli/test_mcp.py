@@ -85,7 +85,7 @@ def test_a_server_of_the_project_is_written_for_all_and_approved_by_who_adds_it(
     code, _, errors = mcp("add", "web", "https://api.test/mcp", "-s", "project", "-H", "Authorization: Bearer sec-ret")
 
     assert code == 0
-    assert "Authorization stands in .mcp.json as it is" in errors
+    assert "Authorization is readable in .mcp.json" in errors
     written = json.loads((project / ".mcp.json").read_text())
     assert written["mcpServers"]["web"] == {
         "type": "http",

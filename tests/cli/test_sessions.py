@@ -192,7 +192,7 @@ def test_a_wrong_id_is_said_with_the_way_to_the_right_one(store: TranscriptStore
     made(store, "abcd-2")
 
     assert run(["sessions", what, "nothing"]) == 1
-    assert "`handrail sessions list` shows which there are" in capsys.readouterr().err
+    assert "`handrail sessions list` lists the sessions" in capsys.readouterr().err
     assert "abcd-1 or abcd-2" in value(capsys, what, "abcd", code=1)["error"]
 
 
@@ -227,7 +227,7 @@ def test_a_file_that_is_no_transcript_is_not_imported(store: TranscriptStore, tm
     ("arguments", "says"),
     [
         (["--resume", "nothing"], "There is no session 'nothing'"),
-        (["--continue"], "There is no session of the folder"),
+        (["--continue"], "There is no session in the folder"),
         (["--session-id", "known"], "There is a session 'known' already"),
         (["--resume", "known", "--session-id", "other"], "--session-id gives a new session its id"),
         (["--session-id", "../up"], "cannot be the id of a session"),

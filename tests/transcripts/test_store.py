@@ -276,7 +276,7 @@ def test_folders_of_one_name_do_not_share_sessions(store: TranscriptStore) -> No
     talk(store.create("/a-b", "one"))
     assert folder_name("/a-b") == folder_name("/a/b")
 
-    with pytest.raises(SessionError, match="no session of the folder /a/b"):
+    with pytest.raises(SessionError, match="no session in the folder /a/b"):
         store.newest("/a/b")
 
 
@@ -313,7 +313,7 @@ def test_the_newest_session_of_a_folder_is_the_one_to_continue(store: Transcript
     os.utime(paths[0], ns=(time.time_ns() + 10**9,) * 2)
 
     assert store.newest("/proj") == paths[0]
-    with pytest.raises(SessionError, match="no session of the folder /none"):
+    with pytest.raises(SessionError, match="no session in the folder /none"):
         store.newest("/none")
 
 

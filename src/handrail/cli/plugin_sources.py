@@ -104,7 +104,7 @@ def _of_marketplace(market: Marketplace, names: Sequence[str]) -> list[tuple[str
     if not names:
         listed = ", ".join(sorted(market.plugins)) or "none"
         raise HandrailError(
-            f"the marketplace {market.name} is known now. Name the plugins that you want. There are: {listed}."
+            f"the marketplace {market.name} is known now. Name the plugins that you want. It has: {listed}."
         )
     for name in names:
         if name in market.elsewhere:

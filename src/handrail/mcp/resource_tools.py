@@ -133,7 +133,7 @@ class ReadMcpResourceTool(Tool[ReadResourceInput]):
 
 
 def _unknown_server(server: str, known: Iterable[str]) -> str:
-    return f"There is no connected MCP server {server!r}. There are: {', '.join(known) or 'none'}."
+    return f"There is no connected MCP server {server!r}. Known: {', '.join(known) or 'none'}."
 
 
 class JoinedServers:

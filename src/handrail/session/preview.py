@@ -194,4 +194,4 @@ def _skills_to_judge(settings: SessionSettings) -> SessionSkills:
 
 
 def _not_here() -> NoReturn:
-    raise HandrailError("A skill is loaded into a conversation, and here is none.")
+    raise HandrailError("There is no conversation to load a skill into.")

@@ -85,7 +85,7 @@ class SkillLoader:
         if skill is None:
             names = [each.name for each in skills.values() if each.is_for_model]
             hint = did_you_mean(name, names)
-            return f"There is no skill {name!r}.{hint} There are: {', '.join(names[:50])}."
+            return f"There is no skill {name!r}.{hint} Known: {', '.join(names[:50])}."
         if not skill.is_for_model:
             return f"The skill {name!r} is for the user to start. Tell them to type /{name}."
         return ""

@@ -32,7 +32,7 @@ def with_named_agent(
     if name not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
         known = ", ".join(sorted(agents))
-        raise HandrailError(f"--agent: there is no agent {name!r}. There are: {known}.{wrong}")
+        raise HandrailError(f"--agent: there is no agent {name!r}. Known: {known}.{wrong}")
     agent = agents[name]
     family = agent.model if is_relative(agent.model) and not spec.model.model else ""
     notes = notes_of(agent, settings) if agent.memory else None

@@ -134,7 +134,7 @@ class TranscriptStore:
             raise SessionError(
                 f"{wanted!r} may be {' or '.join(sorted(entry.id for entry in found)[:5])}. Give more of the id."
             )
-        raise SessionError(f"There is no session {wanted!r}. `handrail sessions list` shows which there are.")
+        raise SessionError(f"There is no session {wanted!r}. `handrail sessions list` lists the sessions.")
 
     def newest(self, cwd: str) -> Path:
         """The transcript of a working folder that was used last. Raises SessionError if there is none."""
@@ -143,7 +143,7 @@ class TranscriptStore:
         for path in sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True):
             if _folder_of(path) in ("", cwd):  # other folders may have the same name here
                 return path
-        raise SessionError(f"There is no session of the folder {cwd} to continue. Start one without --continue.")
+        raise SessionError(f"There is no session in the folder {cwd} to continue. Start one without --continue.")
 
     def entries(self) -> "list[index.TranscriptEntry]":
         """All transcripts, the newest first."""

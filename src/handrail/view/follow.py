@@ -71,7 +71,7 @@ class RunFollower:
         self._looks = 0
         self._folders: list[int] = []
         if not files.session.is_file():
-            raise SessionError(f"There is no session {files.id!r}. `handrail sessions list` shows which there are.")
+            raise SessionError(f"There is no session {files.id!r}. `handrail sessions list` lists the sessions.")
 
     def look(self) -> dict[str, Any]:
         """Read what is new; what it changed, by list and position, is empty if nothing was."""

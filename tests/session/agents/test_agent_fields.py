@@ -197,7 +197,7 @@ async def test_a_server_that_an_agent_must_not_have_gives_it_and_those_below_it_
     assert "notes://today" in model.texts("go")
     assert "sunny" in model.texts("go")
     for prompt in ("read", "below"):
-        assert "There is no connected MCP server 'ref'. There are: none." in model.texts(prompt)
+        assert "There is no connected MCP server 'ref'. Known: none." in model.texts(prompt)
         assert "sunny" not in model.texts(prompt)
         assert "notes://" not in model.texts(prompt)
 

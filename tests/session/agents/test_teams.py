@@ -113,7 +113,7 @@ async def test_a_message_to_no_one_is_an_answer_and_all_are_listed(tmp_path: Pat
             await agent.ask("go")
             await rest(agent)
     said = model.texts("go")
-    assert "There is no agent 'nobody'. There are: one (agent-" in said
+    assert "There is no agent 'nobody'. Known: one (agent-" in said
     assert "You are the lead." in said
     assert ", general-purpose): " in said
     assert "team crew" in said

@@ -67,7 +67,7 @@ async def test_resources_are_listed_read_and_what_was_not_listed_is_asked_about(
     assert '"uriTemplate":"notes://day/{name}"' in found["1"]
     assert "sunny" in found["2"]
     assert asked == ["ReadMcpResourceTool notes://today?secret=1"]
-    assert "There is no connected MCP server 'other'. There are: ref." in found["4"]
+    assert "There is no connected MCP server 'other'. Known: ref." in found["4"]
     assert "audio/x-wav" in found["5"] or "audio/wav" in found["5"]
     saved = Path(found["5"].rpartition("saved in ")[2].rstrip("]"))
     assert saved.suffix in (".wav", ".bin")

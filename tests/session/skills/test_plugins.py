@@ -283,7 +283,7 @@ def test_marketplaces_in_folders_and_git_repositories_offer_plugins(
         subprocess.run(["git", *arguments], cwd=market, check=True)
 
     assert run(["plugins", "add", str(tmp_path / "shop.git")]) == 2
-    assert "There are: other, railkit." in capsys.readouterr().err
+    assert "It has: other, railkit." in capsys.readouterr().err
     assert run(["plugins", "add", "other@shop", "--yes"]) == 0
     assert run(["plugins", "add", "away@shop", "--yes"]) == 2
     assert run(["plugins", "add", "out@shop", "--yes"]) == 2

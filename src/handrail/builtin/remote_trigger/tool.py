@@ -117,7 +117,7 @@ class RemoteTrigger(Tool[RemoteTriggerInput]):
         if not name and len(known) > 1:
             return f"There are several servers: {', '.join(known)}. Give one as server."
         if name and name not in known:
-            return f"There is no server {name!r}.{did_you_mean(name, known)} There are: {', '.join(known)}."
+            return f"There is no server {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}."
         return known[name] if name else next(iter(known.values()))
 
 

@@ -82,7 +82,7 @@ def add_entry(chosen: argparse.Namespace, entry: Mapping[str, Any]) -> int:
     write_entry(places, scope, name, entry)
     if scope == "project":
         for secret in written_secrets(entry):
-            warn(f"{secret} stands in {file.name} as it is, for all who read the project. Write '${{NAME}}' instead.")
+            warn(f"{secret} is readable in {file.name} for everyone in the project. Write '${{NAME}}' instead.")
         item = TrustItem("project", ("mcpServers", name), dict(entry), str(file.parent))
         TrustStore(places.state).add(str(file.parent), [item])  # the person who adds it approves it
     if chosen.json:

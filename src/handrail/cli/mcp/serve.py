@@ -142,7 +142,7 @@ async def _serve_stdio(server: McpServer) -> int:
     stop = asyncio.Event()
     stopped = on_signals(stop.set)
     if sys.stdin.isatty():
-        warn("this is an MCP server: it waits for a client at standard input. Stop it with Ctrl+C.")
+        warn("this is an MCP server: it waits for a client on standard input. Stop it with Ctrl+C.")
     await serve_stdio(server, stop)
     return stopped() or 0
 

@@ -75,7 +75,7 @@ def resume_problem(task: AgentTask, kept: AgentRecord | None, known: Collection[
     """Why the agent that a task names cannot go on; empty if it can. `known` are the ids of those at hand."""
     wanted = task.resume
     if kept is None:
-        return f"There is no sub-agent {wanted!r} to go on. There are: {', '.join(known) or 'none'}."
+        return f"There is no sub-agent {wanted!r} to resume. Known: {', '.join(known) or 'none'}."
     if kept.status == "running":
         return f"The sub-agent {wanted!r} is still at work. Wait for its end."
     if kept.kind not in kinds:

@@ -95,7 +95,7 @@ class Subagents:
         if task.kind in types:
             return ""
         hint = did_you_mean(task.kind, types)
-        return f"There is no sub-agent {task.kind!r}.{hint} There are: {', '.join(sorted(types))}."
+        return f"There is no sub-agent {task.kind!r}.{hint} Known: {', '.join(sorted(types))}."
 
     def makes_worktree(self, task: AgentTask) -> bool:
         """Whether the task would make a git worktree."""

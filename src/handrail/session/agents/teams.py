@@ -120,7 +120,7 @@ class SessionTeams:
         if to in (sender.id, sender.name):
             return "A message to yourself is not delivered. Name another agent."
         known = ", ".join(f"{each.name} ({each.id})" if each.name else each.id for each in others) or "none"
-        return f"There is no agent {to!r}. There are: {known}; 'main' is the lead."
+        return f"There is no agent {to!r}. Known: {known}; 'main' is the lead."
 
     def _count(self, receivers: tuple[AgentFacts, ...], sender: AgentIdentity) -> str:
         agents = [agent for each in receivers if (agent := self._agents.known.get(each.id)) is not None]

@@ -39,7 +39,7 @@ class ServerOffers:
         """The connection of a server; McpError if there is none, or a rule denies it."""
         visible = {link.name: link for link in self._visible()}
         if server not in visible:
-            raise McpError(f"There is no MCP server {server!r}. There are: {', '.join(visible) or 'none'}.")
+            raise McpError(f"There is no MCP server {server!r}. Known: {', '.join(visible) or 'none'}.")
         return visible[server]
 
     async def read(self, server: str, uri: str) -> tuple[ResultBlock, ...]:

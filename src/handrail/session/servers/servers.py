@@ -262,7 +262,7 @@ class Servers:
 
     def _find(self, name: str) -> ConfiguredServer:
         if name not in self._servers:
-            raise HandrailError(f"There is no MCP server {name!r}. There are: {', '.join(self._servers) or 'none'}.")
+            raise HandrailError(f"There is no MCP server {name!r}. Known: {', '.join(self._servers) or 'none'}.")
         return self._servers[name]
 
     def _resolve(self, each: ConfiguredServer) -> ServerConfig:

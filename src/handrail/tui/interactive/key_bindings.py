@@ -52,7 +52,7 @@ def read_keys(file: Path) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     for name, wanted in value.items():
         texts = [wanted] if isinstance(wanted, str) else wanted
         if name not in DEFAULT_KEYS:
-            problems.append(f"{file}: there is no action {name!r}. There are: {', '.join(DEFAULT_KEYS)}.")
+            problems.append(f"{file}: there is no action {name!r}. Known: {', '.join(DEFAULT_KEYS)}.")
         elif not isinstance(texts, list) or not all(isinstance(text, str) and _is_known(text) for text in texts):
             problems.append(f"{file}: {name}: {wanted!r} names no keys. Write them like c-x, f5 or escape enter.")
         else:
