@@ -272,7 +272,7 @@ def test_what_waits_for_trust_is_said(tmp_path: Path) -> None:
 
     write(tmp_path, '{"permissions": {"allow": ["Bash"]}}')
     ((state, text),) = said()
-    assert (state, "is not trusted, so 1 of its settings does not count: permissions.allow" in text) == (
+    assert (state, "is not trusted, so 1 of its settings is ignored: permissions.allow" in text) == (
         State.NOTE,
         True,
     )

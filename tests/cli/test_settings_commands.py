@@ -139,7 +139,7 @@ def test_a_folder_is_trusted_listed_and_forgotten(project: Path, env: dict[str, 
     listed = handrail("trust", "--list", "--json", cwd=project, environment=env)
 
     assert (before.returncode, once.returncode, after.returncode) == (3, 0, 0)
-    assert "this folder is not trusted, so 1 of its settings does not count: permissions.allow" in before.stderr
+    assert "this folder is not trusted, so 1 of its settings is ignored: permissions.allow" in before.stderr
     assert (once.stderr, after.stderr) == ("", "")
     where = "(.handrail/settings.json:4)"
     assert f"is untrusted. It brings:\n  permissions.allow: Read(//etc/hostname)  {where}\n" in shown.stdout
@@ -286,7 +286,7 @@ async def test_a_run_says_what_of_an_untrusted_folder_does_not_count(tmp_path: P
     ran, server = await run([HELLO], tmp_path, "-p", "hi")
 
     assert (ran.code, ran.out) == (0, "Hello there.\n")
-    assert "so 3 of its settings do not count: hooks.SessionStart, env.ANTHROPIC_BASE_URL, model" in ran.errors
+    assert "so 3 of its settings are ignored: hooks.SessionStart, env.ANTHROPIC_BASE_URL, model" in ran.errors
     assert server.requests[0].body["model"] != "evil"
     assert not (tmp_path / "marker").exists()
 

@@ -54,7 +54,7 @@ def test_what_widens_waits_for_trust_and_is_named(world: World, name: str, value
     note = " ".join(world.load().notes())
 
     assert settings.values == without
-    assert "this folder is not trusted, so 1 of its settings does not count" in note
+    assert "this folder is not trusted, so 1 of its settings is ignored" in note
     assert says.partition(".")[0] in note
     [item] = settings.ignored
     assert item.name.startswith(says)

@@ -276,7 +276,7 @@ def test_what_is_not_trusted_at_the_root_does_not_become_active_from_below(
     codes = [run(call) for call in calls]
 
     assert codes == [3, 0]  # the folder's own rule is trusted, those of the root are not
-    assert f"the folder {repository.root} is not trusted, so 2 of its settings do not count" in capsys.readouterr().err
+    assert f"the folder {repository.root} is not trusted, so 2 of its settings are ignored" in capsys.readouterr().err
     assert not (repository.root / "ran").exists()
     assert [run([*call, "--trust"]) for call in calls] == [0, 0]
     assert (repository.root / "ran").exists()  # the hook's project is the folder of its settings

@@ -237,9 +237,9 @@ def ignored_note(settings: Settings) -> tuple[str, ...]:
             name = ".".join(str(step) for step in item.path[:2] if isinstance(step, str))
             counts[name] = counts.get(name, 0) + 1
         listed = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in counts.items())
-        do = "does" if len(items) == 1 else "do"
+        are = "is" if len(items) == 1 else "are"
         state = settings.trust_by_folder.get(folder, settings.trust)
         why = "is not trusted" if state == "untrusted" else "changed since it was trusted"
         which = "this folder" if folder == here else f"the folder {folder}"
-        found.append(f"{which} {why}, so {len(items)} of its settings {do} not count: {listed}. {NEXT_MOVE}")
+        found.append(f"{which} {why}, so {len(items)} of its settings {are} ignored: {listed}. {NEXT_MOVE}")
     return tuple(found)
