@@ -1,6 +1,8 @@
 """The agent as a library: how it is made, asked, and let go of."""
 
 import asyncio
+import threading
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from handrail import Agent, HandrailError, Image, RunEnded, Text, ToolContext, ToolDefinitionError, query, tool
 from handrail.conversation.messages import AssistantMessage, UserMessage
-from handrail.conversation.stream import StreamFailure
+from handrail.conversation.stream import StreamEvent, StreamFailure
 from handrail.errors import ProviderSetupError
 from handrail.loop.limits import Limits
 from handrail.testing import ScriptedModel, say, use
@@ -185,6 +187,79 @@ def test_leaving_events_early_without_an_event_loop_stops_the_run() -> None:
 
     assert not agent.running
     assert agent.ask_sync("And?").text == "Done."
+
+
+@pytest.mark.parametrize("form", ["ask_sync", "run_sync"])
+def test_a_second_prompt_from_another_thread_is_refused_and_the_first_is_answered(form: str) -> None:
+    refusals = list[str]()
+
+    @tool(read_only=True)
+    def ask_again() -> str:
+        """Ask the same agent, from the thread of a call."""
+        try:
+            list(agent.run_sync("Me too.")) if form == "run_sync" else agent.ask_sync("Me too.")
+        except HandrailError as error:
+            refusals.append(str(error))
+        return "asked"
+
+    agent = Agent(scripted([use("1", "ask_again")], [say("First.")], [say("Next.")]), [ask_again], env={})
+
+    assert agent.ask_sync("Go.").text == "First."
+    assert [refusal.partition(".")[0] for refusal in refusals] == ["A prompt is still being worked on"]
+    assert agent.ask_sync("And now?").text == "Next."
+
+
+@pytest.mark.parametrize("by_message", [False, True], ids=["interrupt", "a message that interrupts"])
+def test_another_thread_stops_a_call_at_once(by_message: bool) -> None:
+    """Without async, there is no other place to interrupt from than another thread."""
+    waiting = threading.Event()
+
+    @tool(read_only=True)
+    async def wait() -> str:
+        """Wait for ever, and wake the loop for nothing."""
+        waiting.set()
+        await asyncio.Event().wait()
+        return ""
+
+    agent = Agent(scripted([use("1", "wait")], [say("Back.")], [say("Back.")]), [wait], env={})
+
+    def stop() -> None:
+        waiting.wait()
+        agent.send("Hurry.", interrupt=True) if by_message else agent.interrupt()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    ended = [event for event in agent.run_sync("Wait.") if isinstance(event, RunEnded)]
+    stopper.join()
+
+    assert [event.why.value for event in ended] == ["completed" if by_message else "aborted_tools"]
+
+
+def test_another_thread_interrupts_a_model_that_says_nothing() -> None:
+    asked, problems = threading.Event(), list[BaseException]()
+
+    class Silent:
+        async def stream(self, request: object) -> AsyncGenerator[StreamEvent, None]:
+            asked.set()
+            await asyncio.Event().wait()
+            yield StreamFailure("never", "never", retryable=False)
+
+    agent = Agent(Silent(), env={})
+
+    def stop() -> None:
+        asked.wait()
+        try:
+            agent.interrupt()
+        except BaseException as error:
+            problems.append(error)
+            raise
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    ended = [event for event in agent.run_sync("Hi.") if isinstance(event, RunEnded)]
+    stopper.join()
+
+    assert ([event.why.value for event in ended], problems) == (["aborted_streaming"], [])
 
 
 @pytest.mark.anyio

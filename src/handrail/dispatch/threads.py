@@ -47,3 +47,11 @@ def from_thread(loop: asyncio.AbstractEventLoop, function: Callable[..., object]
     """Call the function in the loop's thread; does nothing if the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *args)
+
+
+def in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
+    """Call the function at once in the loop's own thread, or if the loop stands still; else in the loop's next step."""
+    if loop.is_running() and asyncio._get_running_loop() is not loop:  # unlike the public function, it never raises
+        from_thread(loop, function, *args)
+    else:
+        function(*args)

@@ -7,12 +7,14 @@ The next request is made when the events of the turn before have been read: a ru
 Leaving it early is safe: `aclose` waits until nothing of it runs; a run that is dropped stops by itself.
 """
 
+import asyncio
 import weakref
 from types import AsyncGeneratorType
 from typing import TYPE_CHECKING, cast
 
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History
+from handrail.dispatch.threads import in_loop
 from handrail.lazy import lazy
 from handrail.loop.agent_loop import AgentLoop
 from handrail.loop.conversation_state import ConversationState
@@ -42,7 +44,8 @@ class Run:
     ) -> None:
         """With `instructions` for a summary, which may be empty, the run only compacts the history."""
         self.signal = AbortSignal()
-        """Aborting this signal stops the run, from anywhere."""
+        """Aborting this signal stops the run, from anywhere in the thread of its event loop."""
+        self._event_loop: asyncio.AbstractEventLoop | None = None
         self._loop = AgentLoop(config, conversation, prompt, expansion, instructions=instructions, signal=self.signal)
         self._events = cast("AsyncGeneratorType[LoopEvent, None]", self._loop.events(weakref.ref(self)))
 
@@ -50,6 +53,7 @@ class Run:
         return self
 
     async def __anext__(self) -> LoopEvent:
+        self._event_loop = asyncio.get_running_loop()
         try:
             return await self._events.__anext__()
         except StopAsyncIteration:
@@ -79,8 +83,11 @@ class Run:
         return self._loop.active
 
     def interrupt(self) -> None:
-        """Stop everything; RunEnded follows when it has stopped."""
-        self.signal.abort(AbortReason.USER)
+        """Stop everything, from any thread; RunEnded follows when it has stopped."""
+        if self._event_loop is None:
+            self.signal.abort(AbortReason.USER)
+        else:
+            in_loop(self._event_loop, self.signal.abort, AbortReason.USER)
 
     async def aclose(self) -> None:
         """Stop the run and wait until all its work has ended. The history can be continued."""
@@ -95,4 +102,4 @@ class Run:
 
     def __del__(self) -> None:
         # a reader that left its `async for` without closing the run has dropped it: what it started must not go on
-        self.signal.abort(AbortReason.USER)
+        self.interrupt()

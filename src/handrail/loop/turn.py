@@ -12,6 +12,7 @@ together, or, when the answer is to be asked for again, nothing does.
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from handrail.conversation.blocks import Text, ToolUse
@@ -29,6 +30,7 @@ from handrail.conversation.stream import (
 )
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.threads import in_loop
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import AlternativesOffered, BlockComplete, LoopEvent, MessageComplete
 from handrail.loop.facts import answer_facts
@@ -169,7 +171,8 @@ class Attempt:
     async def _run(self) -> None:
         try:
             async with self._executor:
-                self._conversation.mailbox.on_submit = self._executor.interrupt
+                loop = asyncio.get_running_loop()
+                self._conversation.mailbox.on_submit = partial(in_loop, loop, self._executor.interrupt)
                 await self._stream()
                 await self._run_calls()
         finally:

@@ -6,7 +6,6 @@ An agent in a few lines: a model, tools and rules, ready for prompts.
     async for event in agent.run("And now tidy it."): ...
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +38,7 @@ from handrail.session.arguments import (
     user_message,
     variables,
 )
+from handrail.session.blocking import BlockingPrompts, refuse_inside_a_loop
 from handrail.session.build import open_session
 from handrail.session.models.choose import Streaming, model_by_object
 from handrail.session.session import Session
@@ -153,6 +153,7 @@ class Agent(Generic[Structured]):
     def _open(self, spec: SessionSpec, env: Mapping[str, str], host: SessionHost) -> None:
         self._session = open_session(spec, env, host)
         self._conversation = self._session.conversation
+        self._blocking = BlockingPrompts(self._session)
 
     @property
     def session(self) -> Session:
@@ -303,13 +304,13 @@ class Agent(Generic[Structured]):
 
     def ask_sync(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer[Structured]:
         """Like `ask`, for programs without an event loop."""
-        _refuse_inside_a_loop("ask_sync", "await agent.ask(...)")
-        return asyncio.run(_ask_and_disconnect(self, prompt, limits))
+        refuse_inside_a_loop("ask_sync", "await agent.ask(...)")
+        return self._blocking.ask(lambda: self.ask(prompt, limits=limits))
 
     def run_sync(self, prompt: Prompt, *, limits: Limits | None = None) -> Iterator[LoopEvent]:
         """Like `run`, for programs without an event loop: the agent works while the next event is waited for."""
-        _refuse_inside_a_loop("run_sync", "async for event in agent.run(...)")
-        return _events_and_disconnect(self, self.run(prompt, limits=limits))
+        refuse_inside_a_loop("run_sync", "async for event in agent.run(...)")
+        return self._blocking.events(self.run(prompt, limits=limits))
 
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close connections and the transcript."""
@@ -363,31 +364,3 @@ async def query(prompt: Prompt, agent: Agent[Any] | None = None) -> AsyncGenerat
                 yield event
         finally:
             await run.aclose()
-
-
-async def _ask_and_disconnect(agent: Agent[Structured], prompt: Prompt, limits: Limits | None) -> Answer[Structured]:
-    try:
-        return await agent.ask(prompt, limits=limits)
-    finally:
-        await agent.session.disconnect()
-
-
-def _events_and_disconnect(agent: Agent[Any], run: Run) -> Iterator[LoopEvent]:
-    with asyncio.Runner() as runner:
-        try:
-            while True:
-                try:
-                    yield runner.run(run.__anext__())
-                except StopAsyncIteration:
-                    return
-        finally:
-            runner.run(run.aclose())
-            runner.run(agent.session.disconnect())
-
-
-def _refuse_inside_a_loop(name: str, instead: str) -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise HandrailError(f"{name}() cannot be used inside a running event loop, which it would block. Use {instead}.")
