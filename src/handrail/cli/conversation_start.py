@@ -104,7 +104,7 @@ async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], 
     choices = (
         DialogChoice(KEPT, "Give a key and keep it in ~/.handrail/settings.json", edit=""),
         DialogChoice(ONCE, "Give a key for this session only", edit=""),
-        DialogChoice(SERVER, "Use a server that needs none, for example a local model", edit=LOCAL),
+        DialogChoice(SERVER, f"Use a server that needs none, by its address (Enter alone: {LOCAL})", edit=""),
         DialogChoice(DEMO, "Watch the demo first: an agent repairs a small project, without a key or a network"),
         DialogChoice(LEAVE, "Leave"),
     )
@@ -116,11 +116,11 @@ async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], 
     if reply is not None and reply.value == DEMO:
         raise DemoWantedError(problem)
     text = reply.text.strip() if reply else ""
+    if reply is not None and reply.value == SERVER:
+        chosen.base_url, chosen.provider = text or LOCAL, chosen.provider or "openai"
+        return
     if reply is None or reply.value == LEAVE or not text:
         raise HandrailError(problem)
-    if reply.value == SERVER:
-        chosen.base_url, chosen.provider = text, chosen.provider or "openai"
-        return
     name = "ANTHROPIC_API_KEY" if text.startswith("sk-ant") or "OPENAI" not in problem else "OPENAI_API_KEY"
     env[name] = os.environ[name] = text
     if reply.value == KEPT:

@@ -147,6 +147,12 @@ class StreamRetry:
     attempts: int = 0
     """The most requests to this model, the first included; 0 = not known."""
 
+    @property
+    def report(self) -> str:
+        """What happened and when it is tried again, for people."""
+        status = f" (status {self.failure.status})" if self.failure.status else ""
+        return f"{self.failure.message.rstrip('.')}{status}. It is tried again in {self.delay:.1f} seconds."
+
 
 StreamEvent: TypeAlias = (
     MessageStart | BlockStart | Delta | BlockEnd | UsageUpdate | MessageEnd | StreamFailure | StreamRetry

@@ -8,7 +8,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import MessageStart, StreamRetry, Usage, UsageUpdate
 from handrail.headless.delegated import SubAgents
 from handrail.headless.raw import RawEvents
-from handrail.headless.wire import Line, assistant, model_failure, problem_of, result, system, tool_result, user
+from handrail.headless.wire import Line, assistant, model_failure, result, system, tool_result, user
 from handrail.hooks.news import HookNews
 from handrail.loop.events import (
     AnswerDiscarded,
@@ -106,7 +106,7 @@ class Lines:
                 yield from self.agents.on_news(use.id, news)
             case RunEnded():
                 if event.failure is not None and event.is_error:
-                    yield model_failure(event.failure, problem_of(event))
+                    yield model_failure(event.failure, event.report)
                 yield result(event, self._window)
             case _:
                 yield from self._aside(event)

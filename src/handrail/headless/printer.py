@@ -7,7 +7,7 @@ from handrail.conversation.plain import plain, plain_json
 from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
 from handrail.headless.ways_out import denials_of, way_out
-from handrail.headless.wire import Line, problem_of
+from handrail.headless.wire import Line
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Why
 from handrail.tools.delegation import AgentNews
@@ -66,9 +66,8 @@ class TextPrinter:
             self._tell(news.message)
         self._denials += [denial for denial in denials_of(event) if not denial.by_person]
         match event:
-            case StreamRetry(failure=failure, delay=delay):
-                status = f" (status {failure.status})" if failure.status else ""
-                self._tell(f"{failure.message}{status}. It is tried again in {delay:.1f} seconds.")
+            case StreamRetry():
+                self._tell(event.report)
             case Notice(text=text):
                 self._tell(text)
             case CallFinished(outcome=outcome) if self._shows_calls:
@@ -88,7 +87,7 @@ class TextPrinter:
         if way := way_out(self._denials):
             self._tell_whole(way)  # not wrapped: it is copied
         if event.is_error:
-            self._tell(problem_of(event))
+            self._tell(event.report)
         if move := NEXT_MOVES.get(event.why):
             more = '`handrail -p --continue "Go on."` goes on from here; ' if self._can_continue else ""
             self._tell(f"{more}{move}")

@@ -10,12 +10,11 @@ from handrail.headless.ways_out import allowing_flags
 from handrail.lazy import lazy
 from handrail.loop.events import SYNTHETIC, BlockComplete, Denial, RunEnded
 from handrail.loop.run_hooks import failure_kind
-from handrail.loop.state import WHAT_HAPPENED, Why
+from handrail.loop.state import Why
 from handrail.loop.usage import ModelUsage
 from handrail.loop.windows import window_of
 from handrail.tools.outcome import Outcome
 from handrail.tools.output import Output
-from handrail.tools.wording import several
 from handrail.transcripts.writer import new_id
 
 Line = dict[str, Any]
@@ -122,7 +121,7 @@ def result(event: RunEnded, window: Callable[[str], int] = window_of) -> Line:
         "duration_ms": round(event.seconds * 1000),
         "duration_api_ms": round(event.model_seconds * 1000),
         "num_turns": event.turns,
-        "result": problem_of(event) or event.text if event.is_error else event.text,
+        "result": event.report or event.text if event.is_error else event.text,
         "stop_reason": event.stop_reason or None,
         "terminal_reason": event.why.value,
         "total_cost_usd": event.dollars,
@@ -135,7 +134,7 @@ def result(event: RunEnded, window: Callable[[str], int] = window_of) -> Line:
     if event.failure and event.failure.status:
         line["api_error_status"] = event.failure.status
     if event.is_error:
-        line["errors"] = [problem_of(event)]
+        line["errors"] = [event.report]
     if event.deferred is not None:
         use = event.deferred
         line["deferred_tool_use"] = {"id": use.id, "name": use.name, "input": jsonable(use.input)}
@@ -177,16 +176,6 @@ def failed_result(problem: str, session_id: str = "") -> Line:
         "usage": usage(Usage()),
         "modelUsage": {},
     }
-
-
-def problem_of(event: RunEnded) -> str:
-    """What went wrong, in one line; the name of the reason if there is no text."""
-    said: tuple[str, ...] = (event.problem, event.failure.report if event.failure else "")
-    if event.why is Why.MAX_TURNS and not any(said):
-        return f"the limit of {several(event.turns, 'turn')} was reached"
-    if event.why is Why.UNFIT_ANSWERS:
-        said = (WHAT_HAPPENED[event.why], *said)
-    return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 
 def _total(spent: Iterable[ModelUsage]) -> Line:

@@ -28,12 +28,13 @@ from handrail.conversation.messages import AssistantMessage, Attachment, UserMes
 from handrail.conversation.request import Chain, Request
 from handrail.conversation.stream import StreamEvent, StreamFailure, Usage
 from handrail.hooks.news import HookNews
-from handrail.loop.state import Move, Why
+from handrail.loop.state import WHAT_HAPPENED, Move, Why
 from handrail.loop.usage import ModelUsage
 from handrail.records import record
 from handrail.tools.events import CallEvent
 from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Decision, Strength, Update
+from handrail.tools.wording import several
 
 SYNTHETIC = "<synthetic>"
 """The model of messages that no model wrote."""
@@ -245,6 +246,16 @@ class RunEnded:
     def is_error(self) -> bool:
         """Whether the run ended without an answer."""
         return self.move is not Move.STOPPED
+
+    @property
+    def report(self) -> str:
+        """What went wrong, in one line for people; the name of the reason if there is no text."""
+        parts: tuple[str, ...] = (self.problem, self.failure.report if self.failure else "")
+        if self.why is Why.MAX_TURNS and not any(parts):
+            return f"the limit of {several(self.turns, 'turn')} was reached"
+        if self.why is Why.UNFIT_ANSWERS:
+            parts = (WHAT_HAPPENED[self.why], *parts)
+        return ": ".join(filter(None, parts)) or WHAT_HAPPENED.get(self.why, self.why.value)
 
 
 LoopEvent: TypeAlias = (

@@ -43,6 +43,23 @@ async def leave(terminal: Conversing) -> None:
     terminal.check_frames()
 
 
+async def test_a_failure_says_where_it_happened_and_what_to_try_and_a_retry_says_when(project: Path) -> None:
+    refused = Reply(status=401, error="invalid x-api-key")
+    busy = Reply(status=429, error="slow down", headers={"retry-after": "0"})
+    async with (
+        ModelServer([busy, said("Now."), refused], strict=True) as server,
+        Conversing(project, variables(server, project), "Say hi.", columns=200) as terminal,
+    ):
+        await terminal.until("Now.")
+        terminal.type("and now?\r")
+        await terminal.until("invalid x-api-key")
+        await leave(terminal)
+
+    assert "slow down (status 429). It is tried again in" in terminal.whole
+    assert f"invalid x-api-key (status 401; {server.url}" in terminal.whole
+    assert "ANTHROPIC_API_KEY" in terminal.whole
+
+
 @pytest.mark.proves("O10")
 async def test_an_answer_is_drawn_as_markdown_and_the_input_line_stays(project: Path) -> None:
     async with (
@@ -335,9 +352,23 @@ async def test_without_a_key_the_person_chooses_and_nothing_is_an_error_page(pro
             await terminal.until("handrail needs a model to ask")
             await terminal.until_asked()
             terminal.type("3")
-            await terminal.until(": http://127.0.0.1:11434/v1")
-            terminal.type(f"\x15{server.url}/v1\r")
+            await terminal.until("Enter takes it")
+            terminal.type(f"{server.url}/v1\r")
             await terminal.until("Hello from here.")
+            await leave(terminal)
+
+
+async def test_the_server_that_is_used_if_no_address_is_given_is_named_and_asked(project: Path) -> None:
+    async with ModelServer([], strict=True) as server:
+        env = variables(server, project) | {"HTTP_PROXY": server.url, "NO_PROXY": ""}
+        bare = {name: value for name, value in env.items() if not name.startswith(("ANTHROPIC", "OPENAI"))}
+        async with Conversing(project, bare, "Hi there.", "--model", "gpt-x", columns=120) as terminal:
+            await terminal.until("(Enter alone: http://127.0.0.1:11434/v1)")
+            await terminal.until_asked()
+            terminal.type("3")
+            await terminal.until("Enter takes it")
+            terminal.type("\r")
+            await terminal.until("http://127.0.0.1:11434/v1/chat/completions")
             await leave(terminal)
 
 

@@ -38,7 +38,8 @@ class TranscriptText:
             case Notice(text):
                 self._add("note", text)
             case RunEnded():
-                self._add("end", f"{event.why.value}, {event.turns} turns, {duration(event.seconds)}")
+                problem = f"\n{event.report}" if event.is_error else ""
+                self._add("end", f"{event.why.value}, {event.turns} turns, {duration(event.seconds)}{problem}")
             case _:
                 pass
 

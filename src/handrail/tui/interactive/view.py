@@ -151,9 +151,9 @@ class ConversationView:
 
     def _on_note(self, event: LoopEvent) -> None:
         match event:
-            case StreamRetry(failure=failure, attempt=attempt):
+            case StreamRetry():
                 self._end_message()
-                self.say(f"{failure.message} Asking again ({attempt}).", "warning")
+                self.say(event.report, "warning")
             case Summarising(on):
                 self.wait_for("shortening the conversation" if on else "")
             case Compacted(messages_before=before, messages_after=after, kind="full"):
@@ -228,7 +228,7 @@ class ConversationView:
         if event.why in (Why.ABORTED_STREAMING, Why.ABORTED_TOOLS):
             self.say("interrupted", "warning")
         elif event.is_error:
-            self.say(event.problem or (event.failure.message if event.failure else "") or event.why.value, "bad")
+            self.say(event.report, "bad")
         elif event.text.strip() and not self._shown.strip():  # it was not streamed
             self._add_whole(event.text)
             self._end_answer()
