@@ -209,6 +209,22 @@ def test_a_kept_session_can_be_asked_again_without_async(folder: Path, env: dict
     assert "Two." in transcript.read_text()
 
 
+def test_a_session_is_closed_without_async_and_can_be_opened_again(folder: Path, env: dict[str, str]) -> None:
+    def reply(text: str) -> int:
+        with Agent(ScriptedModel([[say(text)]]), cwd=folder, env=env, session="customer-7") as agent:
+            agent.ask_sync("And?")
+            return len(agent.messages)
+
+    assert [reply("One."), reply("Two.")] == [2, 4]
+
+
+async def test_closing_without_async_is_refused_inside_a_loop(folder: Path, env: dict[str, str]) -> None:
+    agent = Agent(ScriptedModel([]), cwd=folder, env=env)
+
+    with pytest.raises(HandrailError, match=r"close\(\) cannot be used inside a running .*await agent.aclose"):
+        agent.close()
+
+
 async def test_text_arrives_in_pieces_without_thoughts_or_inputs_of_calls(folder: Path, env: dict[str, str]) -> None:
     model = ScriptedModel([[say("I look."), use("1", "Read", file_path="notes.txt")], [say("It says words.")]])
     async with Agent(model, cwd=folder, env=env) as agent:

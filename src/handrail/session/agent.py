@@ -312,6 +312,21 @@ class Agent(Generic[Structured]):
         refuse_inside_a_loop("run_sync", "async for event in agent.run(...)")
         return self._blocking.events(self.run(prompt, limits=limits))
 
+    def close(self) -> None:
+        """Like `aclose`, for programs without an event loop; `with Agent(...) as agent:` calls it at the end."""
+        refuse_inside_a_loop("close", "await agent.aclose()")
+        self._blocking.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The end
+
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close connections and the transcript."""
         await self._session.aclose()

@@ -47,6 +47,11 @@ class BlockingPrompts:
                 runner.run(run.aclose())
                 runner.run(self._session.disconnect())
 
+    def close(self) -> None:
+        """Close the session for good."""
+        with self._alone():
+            asyncio.run(self._session.aclose())
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         if not self._busy.acquire(blocking=False):
