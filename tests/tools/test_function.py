@@ -14,11 +14,13 @@ from pydantic import BaseModel, Field
 
 from handrail.conversation.blocks import Text
 from handrail.errors import InputError, ToolDefinitionError
+from handrail.testing import call_sync
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.context import Progress, ProgressCallback, RunContext, ToolContext
 from handrail.tools.function import FunctionTool, as_output, tool
 from handrail.tools.output import Output
-from handrail.tools.tool import PLAIN_VIEW
+from handrail.tools.schema import Input
+from handrail.tools.tool import PLAIN_VIEW, Tool, check_tool
 
 if TYPE_CHECKING:
     from decimal import Decimal as NotThere
@@ -397,3 +399,67 @@ def test_args_sections_describe_parameters(docstring: str, about: str, described
 
     assert made.prompt(PLAIN_VIEW) == about
     assert made.input_schema["properties"]["a"].get("description", "") == described
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        pytest.param({"read_only": "no"}, "read_only is 'no'. Use True or False.", id="a text counts as a yes"),
+        pytest.param({"interrupt": "stop"}, "interrupt is 'stop'. Use 'cancel', 'block' or None.", id="interrupt"),
+        pytest.param({"timeout": "5"}, "timeout is '5'. Use a number of seconds above 0, or None.", id="text"),
+        pytest.param({"timeout": 0}, "timeout is 0. Use a number of seconds above 0, or None.", id="no time"),
+        pytest.param(
+            {"max_result_chars": -1}, "max_result_chars is -1. Use a whole number above 0, or None.", id="size"
+        ),
+    ],
+)
+def test_a_flag_with_a_value_that_it_cannot_have_is_refused_where_it_is_written(
+    flags: dict[str, Any], message: str
+) -> None:
+    def greet(name: str) -> str:
+        """Greet a person."""
+        return name
+
+    class Greet(Tool[Input]):
+        name = "greet"
+        input_model = Input
+
+        async def call(self, args: Input, ctx: ToolContext) -> Output:
+            return Output(text="")
+
+    with pytest.raises(ToolDefinitionError) as caught:
+        tool(**flags)(greet)
+    assert str(caught.value) == f"greet: {message}"
+
+    if "read_only" not in flags:  # a method of a class, not a member
+        instance = Greet()
+        for flag, value in flags.items():
+            setattr(instance, flag, value)
+        with pytest.raises(ToolDefinitionError) as caught:
+            check_tool(instance)
+        assert str(caught.value) == f"greet: {message}"
+
+
+def test_a_result_that_nothing_awaits_is_an_error_that_names_the_mistake() -> None:
+    @tool
+    def fetch() -> Any:
+        """Forget to await."""
+
+        async def get() -> str:
+            return "page"
+
+        return get()
+
+    outcome = call_sync(fetch)
+
+    assert outcome.status.value == "error"
+    assert "it returned a coroutine, which nothing awaits. Declare the function with async def." in outcome.result.text
+
+
+def test_a_crash_without_words_is_named_by_its_kind() -> None:
+    @tool
+    def fail() -> str:
+        """Fail without words."""
+        raise RuntimeError
+
+    assert call_sync(fail).result.text == ("fail failed unexpectedly: RuntimeError. Try another input or another tool.")

@@ -166,7 +166,8 @@ def crash_outcome(use: ToolUse, error: BaseException, timings: Timings = NO_TIME
 
 def crash_message(name: str, error: BaseException) -> str:
     """The message about a crash, without the traceback, which is in the log."""
-    return f"{name} failed unexpectedly: {type(error).__name__}: {error}. Try another input or another tool."
+    problem = ": ".join(filter(None, (type(error).__name__, str(error))))
+    return f"{name} failed unexpectedly: {problem}. Try another input or another tool."
 
 
 def repeat_outcome(use: ToolUse, summary: str, before: Outcome | None) -> Outcome:

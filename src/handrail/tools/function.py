@@ -29,7 +29,7 @@ from handrail.tools import signature
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.tool import PromptView, Tool, check_identity
+from handrail.tools.tool import PromptView, Tool, check_flags, check_identity
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Names: TypeAlias = str | tuple[str, ...]
@@ -80,6 +80,7 @@ class FunctionTool(Tool[BaseModel]):
         self.__name__ = function.__name__
         if unknown := flags.keys() - FunctionFlags.__annotations__.keys():
             raise TypeError(f"tool() got an unexpected keyword argument {min(unknown)!r}")
+        check_flags(flags.get("name") or function.__name__, flags)
         for member, value in flags.items():
             if member not in BEHAVIOUR:
                 setattr(self, member, value)
@@ -181,6 +182,9 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[Function
 
 def as_output(value: object) -> Output:
     """The return value of a function as an Output: text stays text, anything else is data, sent as JSON."""
+    if inspect.iscoroutine(value):
+        value.close()
+        raise TypeError("it returned a coroutine, which nothing awaits. Declare the function with async def")
     match value:
         case Output():
             return value

@@ -38,6 +38,9 @@ else:
 DEFAULT_RESULT_CHARS = 30_000
 MAX_NAME = 128
 HINT_WORDS = range(3, 11)
+YES_OR_NO_MEMBERS = ("requires_user_interaction", "error_cancels_siblings", "should_defer", "always_load")
+YES_OR_NO = ("read_only", "concurrency_safe", "destructive", *YES_OR_NO_MEMBERS)
+CHECKED_MEMBERS = (*YES_OR_NO_MEMBERS, "interrupt", "timeout", "max_result_chars")
 STAR = "\0"
 FLAGS = ("is_read_only", "is_destructive")
 """The flags that `handrail tools` lists."""
@@ -295,6 +298,32 @@ def check_tool(tool: object) -> None:
         raise ToolDefinitionError(
             f"The tool {kind.__name__} has no {' and no '.join(missing)}. Define it in the class."
         )
+    check_flags(tool.name, {flag: getattr(tool, flag) for flag in CHECKED_MEMBERS})
+
+
+def check_flags(name: str, flags: Mapping[str, object]) -> None:
+    """Check the values of flags: a text such as "no" would count as a yes. Raises ToolDefinitionError."""
+    for flag, value in flags.items():
+        if accepted := _accepted_values(flag, value):
+            raise ToolDefinitionError(f"{name}: {flag} is {value!r}. Use {accepted}.")
+
+
+def _accepted_values(flag: str, value: object) -> str:
+    """What the flag takes, if it does not take this value."""
+    if flag in YES_OR_NO:
+        return "" if isinstance(value, bool) else "True or False"
+    if flag == "interrupt":
+        return "" if value in (None, "cancel", "block") else "'cancel', 'block' or None"
+    if flag == "timeout":
+        return "" if value is None or _is_above_zero(value) else "a number of seconds above 0, or None"
+    if flag == "max_result_chars":
+        fits = value is None or (isinstance(value, int) and _is_above_zero(value))
+        return "" if fits else "a whole number above 0, or None"
+    return ""
+
+
+def _is_above_zero(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def is_name(text: str) -> bool:
