@@ -103,7 +103,10 @@ async def test_a_session_in_use_is_refused_and_can_be_forked(tmp_path: Path) -> 
         fork = await ran(answer("two"), tmp_path, "-p", "me too", "--resume", ID, "--fork-session")
 
     assert second.code == 1
-    assert "is in use already, here or in another process" in second.errors
+    assert (
+        "is in use already, here or in another process. Close it there, or continue it in a new one (--fork-session)."
+        in second.errors
+    )
     assert fork.code == 0
     assert "prompt one" in fork.texts
 

@@ -144,7 +144,9 @@ def _open_locked(path: Path) -> int:
     except BlockingIOError as error:
         os.close(file)
         place = "is in use already, here or in another process"
-        raise SessionError(f"The session {path.stem} {place}. Close it there, or fork the session.") from error
+        raise SessionError(
+            f"The session {path.stem} {place}. Close it there, or continue it in a new one (--fork-session)."
+        ) from error
     except OSError as error:
         raise _unwritable(path, error) from error
 
