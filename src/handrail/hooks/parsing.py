@@ -245,6 +245,9 @@ def _texts(value: object) -> bool:
 
 def _text(value: Mapping[str, Any], name: str, default: str | None = None) -> str:
     found = value.get(name, default)
+    if found is None and name not in value:
+        near = get_close_matches(name, value.keys() - KNOWN, n=1, cutoff=0.7)
+        raise _MalformedError(f"{name} is missing{f'; there is {near[0]!r}' if near else ''}")
     if not isinstance(found, str):
         raise _MalformedError(f"{name} is {short_repr(found)}, not a text")
     return found
