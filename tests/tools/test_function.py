@@ -463,3 +463,19 @@ def test_a_crash_without_words_is_named_by_its_kind() -> None:
         raise RuntimeError
 
     assert call_sync(fail).result.text == ("fail failed unexpectedly: RuntimeError. Try another input or another tool.")
+
+
+def test_a_text_beside_the_type_describes_a_parameter_that_the_docstring_does_not() -> None:
+    @tool
+    def find(query: Annotated[str, "What to look for."], limit: Annotated[int, "Not this."] = 5) -> str:
+        """Find something.
+
+        Args:
+            limit: At most so many.
+        """
+        return f"{query} {limit}"
+
+    properties = find.input_schema["properties"]
+
+    assert properties["query"]["description"] == "What to look for."
+    assert properties["limit"]["description"] == "At most so many."

@@ -91,9 +91,13 @@ def _fits(name: str, fields: Mapping[str, Any]) -> bool:
 
 
 def _describe(hint: Any, text: str) -> Any:
-    """The hint, with the docstring's line about the parameter unless a Field already describes it."""
+    """
+    The hint with a description, from the first that has one: a Field, the docstring's line about the parameter, or a
+    text beside the type (`Annotated[str, "What to look for."]`), which pydantic passes over.
+    """
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     described = any(isinstance(extra, FieldInfo) and extra.description for extra in extras)
+    text = text or next((extra for extra in extras if isinstance(extra, str)), "")
     return hint if described or not text else Annotated[hint, Field(description=text)]
 
 
