@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Text
-from handrail.headless.streams import MAX_INCOMING
+from handrail.stdio.streams import MAX_INCOMING
 from handrail.testing.model_server import Reply
 from tests.headless.in_process import peer
 

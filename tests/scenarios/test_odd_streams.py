@@ -16,7 +16,6 @@ import tests.headless.in_process  # noqa: F401  # it imports what a session load
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.headless.lines import Lines
-from handrail.headless.streams import line_bytes
 from handrail.http.transport import HttpRequest
 from handrail.loop.limits import Limits
 from handrail.providers.client import Endpoint, Provider
@@ -25,6 +24,7 @@ from handrail.session.build import open_session
 from handrail.session.facts import session_facts
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.session.transcript import TranscriptOptions
+from handrail.stdio.streams import line_bytes
 from handrail.testing.wire_answers import FORMATS, ScriptedAnswer
 from tests.providers.asking import APIS
 

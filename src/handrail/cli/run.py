@@ -24,11 +24,9 @@ from handrail.conversation.plain import plain
 from handrail.errors import ClosedError, FlagError, HandrailError
 from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
 from handrail.headless.lines import Lines, transcript_ids
-from handrail.headless.pipe import watch_reader
 from handrail.headless.piped_text import PipedText
 from handrail.headless.printer import JsonPrinter, Printer, print_news, printer_for
 from handrail.headless.task_watch import TaskWatch
-from handrail.headless.turns import all_turns
 from handrail.headless.ways_out import denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RunEnded
@@ -36,6 +34,8 @@ from handrail.session.build import open_session
 from handrail.session.facts import session_facts
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost
+from handrail.session.turns import all_turns
+from handrail.stdio.pipe import watch_reader
 
 if TYPE_CHECKING:
     from handrail.cli import live, questions, serve_stdio

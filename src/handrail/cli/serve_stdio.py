@@ -10,11 +10,11 @@ from handrail.cli.signals import on_signals
 from handrail.headless.debug import file_printer
 from handrail.headless.engine import EngineOptions, open_engine
 from handrail.headless.mirror import MirroredOut
-from handrail.headless.pipe import watch_reader
 from handrail.headless.serve import Service, Serving
-from handrail.headless.streams import FileLines, FileOut
 from handrail.session.spec import SessionHost
 from handrail.session.transcript import mirror_folder
+from handrail.stdio.pipe import watch_reader
+from handrail.stdio.streams import FileLines, FileOut
 
 STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 

@@ -8,8 +8,8 @@ import stat
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -31,6 +31,7 @@ from handrail.gateway.requests import RunningRequests
 from handrail.gateway.service import McpService
 from handrail.gateway.state import ClientState
 from handrail.mcp.messages import Message
+from handrail.stdio.own_output import own_output
 
 AT_ONCE = 4096
 """What a pipe that is ready takes without blocking, in bytes."""
@@ -120,7 +121,7 @@ async def serve_stdio(server: McpServer, stop: asyncio.Event | None = None) -> N
     """Serve the client at standard input and output until it goes, or `stop` is set."""
     service = McpService(server)
     service.open(ONLY_CLIENT)  # what is wrong with the settings is told now
-    with _own_output() as out:
+    with own_output() as out:
         writer = _Writer(out)
         connection = LineConnection(service, writer.send)
         reading = asyncio.ensure_future(_read_lines(sys.stdin.buffer, connection.take))
@@ -178,20 +179,6 @@ def _feed(reader: asyncio.StreamReader, source: BinaryIO, loop: asyncio.Abstract
             loop.call_soon_threadsafe(reader.feed_eof)
 
     threading.Thread(target=read, name="handrail-stdin", daemon=True).start()
-
-
-@contextmanager
-def _own_output() -> Iterator[int]:
-    """Standard output for messages alone: what tools print goes to standard error."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield kept
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 class _Writer:

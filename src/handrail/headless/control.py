@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from handrail.errors import ClosedError, ControlError, HandrailError
-from handrail.headless.streams import Out
+from handrail.stdio.streams import Out
 
 log = logging.getLogger(__name__)
 

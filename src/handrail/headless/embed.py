@@ -14,8 +14,8 @@ from typing import Any
 from handrail.errors import ClosedError
 from handrail.headless.engine import EngineOptions, open_engine
 from handrail.headless.serve import PLAIN_SERVING, Service, Serving
-from handrail.headless.streams import LineSource, Out, line_bytes
 from handrail.session.spec import NO_HOST, SessionHost, SessionSpec
+from handrail.stdio.streams import LineSource, Out, line_bytes
 
 ASK_CLIENT = EngineOptions(ask="stdio")
 

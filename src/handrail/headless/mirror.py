@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail.errors import ClosedError
-from handrail.headless.bounds import LINE_LIMIT
-from handrail.headless.streams import Out, line_bytes
+from handrail.stdio.bounds import LINE_LIMIT
+from handrail.stdio.streams import Out, line_bytes
 
 SUBAGENTS = "subagents"
 

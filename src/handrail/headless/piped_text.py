@@ -3,7 +3,7 @@
 import io
 from typing import Self, TextIO
 
-from handrail.headless.streams import FileOut
+from handrail.stdio.streams import FileOut
 
 
 class PipedText(io.StringIO):

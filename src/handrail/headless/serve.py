@@ -23,10 +23,10 @@ from handrail.conversation.messages import UserMessage
 from handrail.errors import ClosedError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines
-from handrail.headless.streams import MAX_INCOMING, LineSource, Out
 from handrail.headless.wire import failed_result, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
+from handrail.stdio.streams import MAX_INCOMING, LineSource, Out
 from handrail.transcripts.writer import new_id
 
 log = logging.getLogger(__name__)

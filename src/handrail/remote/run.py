@@ -13,9 +13,7 @@ from handrail.conversation.redact import Redactor, build_redactor
 from handrail.dispatch.approval.audit import texts_in
 from handrail.errors import HandrailError
 from handrail.headless.lines import Lines, transcript_ids
-from handrail.headless.streams import line_bytes
 from handrail.headless.task_watch import TaskWatch
-from handrail.headless.turns import all_turns
 from handrail.headless.wire import Line, failed_result, system
 from handrail.loop.events import RunStarted
 from handrail.providers.choose import ModelOptions
@@ -28,6 +26,8 @@ from handrail.session.facts import session_facts
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.session.transcript import TranscriptOptions
+from handrail.session.turns import all_turns
+from handrail.stdio.streams import line_bytes
 from handrail.tools.delegation import AgentNews
 from handrail.transcripts.writer import new_id
 

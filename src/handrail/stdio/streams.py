@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from handrail.conversation.plain import plain_json
 from handrail.errors import ClosedError
-from handrail.headless.bounds import LINE_LIMIT, shorter
-from handrail.headless.pipe import AT_ONCE, Pipe
+from handrail.stdio.bounds import LINE_LIMIT, shorter
+from handrail.stdio.pipe import AT_ONCE, Pipe
 
 MAX_INCOMING = 64 * 1024 * 1024
 WAITING_LINES = 1000

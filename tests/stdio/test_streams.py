@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.errors import ClosedError
-from handrail.headless.bounds import LINE_LIMIT, shorter
-from handrail.headless.streams import FileLines, FileOut, line_bytes
+from handrail.stdio.bounds import LINE_LIMIT, shorter
+from handrail.stdio.streams import FileLines, FileOut, line_bytes
 
 pytestmark = pytest.mark.anyio
 
