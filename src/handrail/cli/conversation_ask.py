@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from handrail.cli.ask import permission_question
-from handrail.conversation.plain import plain
+from handrail.conversation.visible import visible
 from handrail.lazy import lazy
 from handrail.tools.cards import Card, FormField
 from handrail.tools.permission import Deny
@@ -24,9 +24,6 @@ else:
     markdown = lazy("handrail.tui.interactive.markdown")
     question_text = lazy("handrail.dispatch.approval.question_text")
 
-UNSEEN = (0xA0, 0xAD, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, *range(0x200B, 0x200E), 0x2028, 0x2029)
-UNSEEN_TOO = (*range(0x2060, 0x2065), 0x3164, 0xFEFF, 0xFFA0, *range(0xE0000, 0xE0080))
-INVISIBLE = {code: f"<U+{code:04X}>" for code in (*UNSEEN, *UNSEEN_TOO)}
 COMMAND = "command"
 """The name of an input that is a line of the shell."""
 OPTION, OTHER, DONE = "option ", "other", "done"
@@ -158,11 +155,6 @@ def field_question(field: FormField, theme: Theme, typed: Sequence[str] = ()) ->
 
     title = ": ".join(filter(None, (visible(field.header), visible(field.question))))
     return DialogQuestion(title, tuple(offered), body, selected=len(offered) - 1 if typed else 0)
-
-
-def visible(text: str) -> str:
-    """The text with characters that cannot be seen made visible."""
-    return plain(text.translate(INVISIBLE))
 
 
 def _visible_card(card: Card) -> Card:
