@@ -46,7 +46,6 @@ FOR_PROGRAMS: Mapping[str, str] = {
     "Budget": TOOLS_OF_USERS,
     "PromptView": PROMPTS_OF_USERS,
     "Proposal": CALLBACKS,
-    "Question": CALLBACKS,
     "StateStore": TOOLS_OF_USERS,
     **dict.fromkeys([f"PermissionSnapshot.{name}_rules" for name in ("allow",)], TOOLS_OF_USERS),
     **dict.fromkeys([f"PermissionSnapshot.{name}_available" for name in ("auto", "bypass")], TOOLS_OF_USERS),

@@ -35,6 +35,14 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 
+def _acp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", default="", help="name of the model (default: that of settings and environment)")
+    parser.add_argument("--provider", default="", help="wire format; told from the model if left out")
+    parser.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
+    import_module("handrail.cli.permission_flags").add_flags(parser)
+    parser.epilog = "Editors start it and speak the Agent Client Protocol with it; docs/acp.md says how to set it up."
+
+
 def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tool", metavar="TOOL", help="name of the tool, see `handrail tools`")
     parser.add_argument("input", metavar="JSON", help="its input as a JSON object; - reads it from standard input")
@@ -228,6 +236,7 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
+    "acp": ("let an editor run handrail as its agent", _acp, "handrail.cli.acp"),
     "agents": ("list, show, create and check agents", _agents, "handrail.cli.agents"),
     "audit": (
         "show what was allowed, asked and denied, and why",

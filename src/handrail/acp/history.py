@@ -1,0 +1,56 @@
+"""A conversation that goes on, as updates: the editor shows what was said before."""
+
+from collections.abc import Iterator
+
+from handrail.acp.prompt import fenced, prompt_chunks
+from handrail.acp.tool_call import call_fields, declared_access, drawn_call, text_content
+from handrail.acp.updates import chunk
+from handrail.conversation.blocks import AssistantBlock, Json, Text, Thinking, ToolResult, ToolUse
+from handrail.conversation.messages import AssistantMessage, UserMessage
+from handrail.session.session import Session
+from handrail.tools.wording import cut
+
+NOTIFICATION = "<task-notification"
+"""The beginning of a message that no person wrote."""
+MAX_RESULT = 20_000
+
+
+def history_updates(session: Session) -> Iterator[Json]:
+    """Everything that the model still knows of the conversation."""
+    messages = session.conversation.messages
+    results = {
+        block.tool_use_id: block
+        for message in messages
+        if isinstance(message, UserMessage)
+        for block in message.content
+        if isinstance(block, ToolResult)
+    }
+    for message in messages:
+        match message:
+            case UserMessage():
+                for content in prompt_chunks(message):
+                    if not str(content.get("text", "")).startswith(NOTIFICATION):
+                        yield {"sessionUpdate": "user_message_chunk", "content": content}
+            case AssistantMessage(content=answer):
+                for block in answer:
+                    yield from _of_block(session, block, results)
+            case _:
+                pass
+
+
+def _of_block(session: Session, block: AssistantBlock, results: dict[str, ToolResult]) -> Iterator[Json]:
+    match block:
+        case Text(text):
+            yield chunk("agent_message_chunk", text)
+        case Thinking(text=text) if text:
+            yield chunk("agent_thought_chunk", text)
+        case ToolUse():
+            card, access = drawn_call(session, block), declared_access(session, block)
+            fields = dict(call_fields(block, card, access, str(session.conversation.state.context.cwd)))
+            result = results.get(block.id)
+            if result is not None and result.text.strip() and not fields["content"]:
+                fields["content"] = [text_content(fenced(cut(result.text, MAX_RESULT)))]
+            ok = result is not None and not result.is_error
+            yield {"sessionUpdate": "tool_call", **fields, "status": "completed" if ok else "failed"}
+        case _:
+            pass

@@ -1,0 +1,88 @@
+"""The process of `handrail acp`: its end, a kill, and a start without a key."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp import RequestError
+from handrail.conversation.blocks import ToolUse
+from tests.acp.editor import SECONDS, Editor, open_editor
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Work:
+    """An editor whose agent runs a command that does not end: its prompt, and the process of the command."""
+
+    editor: Editor
+    session: str
+    command: int
+    prompt: "asyncio.Future[str]"
+
+
+@asynccontextmanager
+async def at_work(home: Path) -> AsyncIterator[Work]:
+    os.mkfifo(home / "told")
+    project = home / "project"
+    project.mkdir()
+    async with open_editor(home, "--allowedTools", "Bash") as editor:
+        with anyio.fail_after(SECONDS):
+            editor.script.say("I wait.", ToolUse("b1", "Bash", {"command": "sleep 600 & echo $! > ../told; wait"}))
+            session = await editor.open(project, additional_directories=[str(home)])
+            working = asyncio.ensure_future(editor.prompt(session, "Wait for ever."))
+            command = int(await anyio.Path(home / "told").read_text())
+            yield Work(editor, session, command, working)
+            await asyncio.gather(working, return_exceptions=True)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.proves("R8")
+async def test_the_end_of_the_input_ends_everything(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as work:
+        assert work.editor.process.stdin is not None
+        work.editor.process.stdin.close()
+
+        assert await work.prompt == "cancelled"
+        assert await work.editor.process.wait() == 0
+        assert not is_alive(work.command)
+
+
+@pytest.mark.proves("R13")
+async def test_a_session_of_a_killed_process_goes_on_in_the_next(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as work:
+        work.editor.process.kill()
+        with pytest.raises(ConnectionError):  # nothing of it is left when its output has ended
+            await work.prompt
+    session = work.session
+
+    async with open_editor(tmp_path) as editor:
+        with anyio.fail_after(SECONDS):
+            await editor.agent.load_session(session_id=session, cwd=str(tmp_path / "project"), mcp_servers=[])
+            editor.script.say("I was killed.")
+            stopped = await editor.prompt(session, "What happened?")
+
+    calls = editor.updates(session, "tool_call")
+    assert (stopped, [each.status for each in calls]) == ("end_turn", ["failed"])
+    assert editor.text(session) == "I wait.I was killed."
+
+
+async def test_without_a_key_a_session_is_refused_with_the_variables_to_set(tmp_path: Path) -> None:
+    async with open_editor(tmp_path, has_model=False) as editor:
+        with anyio.fail_after(SECONDS), pytest.raises(RequestError, match="Set ANTHROPIC_API_KEY or OPENAI") as refused:
+            await editor.open(tmp_path)
+
+    assert refused.value.code == -32000
