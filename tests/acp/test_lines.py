@@ -185,3 +185,18 @@ async def test_a_prompt_that_cannot_be_used_is_refused(wire: Wire, tmp_path: Pat
 
     assert (answer["id"], answer["error"]["code"]) == ("p", PARAMS)
     assert closed == {"jsonrpc": "2.0", "id": "c", "result": {}}
+
+
+async def test_a_cancel_right_behind_a_prompt_is_not_lost(wire: Wire, tmp_path: Path) -> None:
+    with anyio.fail_after(SECONDS):
+        wire.send(call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))
+        session = (await wire.next())["result"]["sessionId"]
+        await wire.next()  # its commands
+        prompt = call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "Go."}]}, "p")
+        cancel = json.dumps({"method": "session/cancel", "params": {"sessionId": session}}).encode()
+
+        wire.send(prompt + b"\n" + cancel)
+        while (answer := await wire.next()).get("id") != "p":
+            pass
+
+    assert answer["result"] == {"stopReason": "cancelled"}

@@ -3,9 +3,10 @@
 import pytest
 
 from handrail.acp.prompt import fenced, mention, read_prompt
-from handrail.acp.tool_call import card_content, diffs
+from handrail.acp.tool_call import card_content, diff_content
 from handrail.conversation.blocks import Document, Image, Text
 from handrail.loop.memory import imports
+from handrail.tools.access import EXCLUSIVE
 from handrail.tools.cards import Card
 
 
@@ -53,19 +54,30 @@ def test_embedded_pictures_and_documents_keep_their_kind() -> None:
 def test_each_region_of_a_diff_is_a_diff_of_its_own() -> None:
     body = "@@ -1,2 +1,2 @@\n same\n-old\n+new\n@@ -9,1 +9,2 @@\n end\n+more\n\\ No newline at end of file"
 
-    assert [*diffs(body, "/a")] == [
+    assert diff_content(body, "/a") == [
         {"type": "diff", "path": "/a", "oldText": "same\nold\n", "newText": "same\nnew\n"},
         {"type": "diff", "path": "/a", "oldText": "end\n", "newText": "end\nmore\n"},
     ]
 
 
 def test_a_new_file_has_no_old_text() -> None:
-    assert [*diffs("@@ -0,0 +1,1 @@\n+first", "/a")] == [
+    assert diff_content("@@ -0,0 +1,1 @@\n+first", "/a") == [
         {"type": "diff", "path": "/a", "oldText": None, "newText": "first\n"}
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        pytest.param("@@ -1,1 +1,1 @@\n-a\n+b\n... and 5 more lines", "... and 5 more lines", id="more follows"),
+        pytest.param("@@ -1 +1 @@\n-a\n+b", "@@ -1 +1 @@\n-a\n+b", id="another form"),
+    ],
+)
+def test_nothing_of_a_diff_is_lost(body: str, note: str) -> None:
+    assert diff_content(body, "/a")[-1]["content"]["text"] == fenced(note)
+
+
 def test_output_is_shown_in_a_frame_that_it_cannot_leave() -> None:
-    [content] = card_content(Card("Bash", body="```\n# a heading", body_kind="code"), "")
+    [content] = card_content(Card("Bash", body="```\n# a heading", body_kind="code"), EXCLUSIVE, "/")
 
     assert content["content"]["text"] == fenced("```\n# a heading") == "````\n```\n# a heading\n````"

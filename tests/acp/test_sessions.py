@@ -204,7 +204,7 @@ async def test_a_sub_agent_shows_its_calls_and_asks_in_the_editor(
     assert (project / "note.txt").read_text() == "noted"
     assert statuses(editor, session, "w1")[-1] == statuses(editor, session, "a1")[-1] == "completed"
     shown = [each for each in editor.updates(session, "tool_call_update") if each.tool_call_id == "a1" and each.content]
-    assert f"- Write {project}/note.txt" in [each.content[0].content.text for each in shown]
+    assert "```\nWrite note.txt\n```" in [each.content[0].content.text for each in shown]
 
 
 async def test_tools_of_a_server_that_the_editor_brings_are_used(editor: Editor, project: Path) -> None:

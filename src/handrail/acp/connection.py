@@ -57,6 +57,7 @@ class EditorConnection:
         while (line := await lines.next()) is not None:
             if line.strip():
                 self._take(line)
+                await asyncio.sleep(0)  # a prompt has begun before the line behind it can cancel it
 
     def close(self) -> None:
         """The editor is gone: what it was asked has no answer."""

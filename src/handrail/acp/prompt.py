@@ -11,6 +11,8 @@ from handrail.conversation.messages import UserMessage
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 PDF = "application/pdf"
+MAX_IMAGE = 600_000
+"""Characters of a picture that still fits into a line."""
 
 
 def read_prompt(blocks: Sequence[Any]) -> UserMessage:
@@ -80,7 +82,13 @@ def prompt_chunks(message: UserMessage) -> Iterator[Json]:
         match block:
             case Text(text):
                 yield {"type": "text", "text": text}
-            case Image(data, media_type):
-                yield {"type": "image", "data": data, "mimeType": media_type}
+            case Image() if shown := image_content(block):
+                yield shown
             case _:
                 pass
+
+
+def image_content(image: Image) -> Json:
+    """A picture as content that editors show; empty if it does not fit into a line."""
+    is_small = len(image.data) <= MAX_IMAGE
+    return {"type": "image", "data": image.data, "mimeType": image.media_type} if is_small else {}

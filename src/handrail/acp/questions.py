@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from typing import Any, TypeAlias
 
 from handrail.acp.prompt import fenced
-from handrail.acp.tool_call import call_fields, card_content, file_places, text_content
+from handrail.acp.tool_call import call_fields, card_content, text_content
 from handrail.acp.updates import SessionUpdates, call_update
 from handrail.conversation.blocks import Json
 from handrail.conversation.visible import visible
@@ -128,11 +128,10 @@ def _label(choice: Mapping[str, Any]) -> str:
 
 def _content(question: Any, shown: Mapping[str, Any]) -> Iterator[Json]:
     """The whole call, and why it is asked about."""
-    places = file_places(question.access, question.cwd)
     if question.document is not None:
         yield text_content(visible(shown["document"]))
-    elif question.diff and places:
-        yield from card_content(Card("", body=visible(question.diff), body_kind="diff"), places[0]["path"])
+    elif question.diff and question.access.writes:
+        yield from card_content(Card("", body=visible(question.diff), body_kind="diff"), question.access, question.cwd)
     else:
         yield _fenced_content(f"{name}: {value}" for name, value in shown["input"].items())
     agent = [shown["title"]] if question.agent.path else []

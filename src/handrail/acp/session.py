@@ -57,7 +57,8 @@ class EditorSession:
 
     async def send_commands(self) -> None:
         """Tell which slash commands there are."""
-        await self.send(self.updates.commands())
+        for update in self.updates.commands():
+            await self.send(update)
 
     async def send_mode(self) -> None:
         """Tell the mode, if it has changed."""
@@ -82,6 +83,7 @@ class EditorSession:
             for update in self.updates.close_calls():
                 await self.send(update)
             await self.send_mode()
+            await self.send_commands()
             return {"stopReason": await self._stop_reason(ended)}
         finally:
             self._idle.set()
@@ -121,6 +123,8 @@ class EditorSession:
             return STOPS.get(ended.why, "max_turn_requests")
         if ended.why in STOPS:
             return STOPS[ended.why]
+        if ended.why is Why.HOOK_STOPPED and ended.problem:
+            await self.send(notice(ended.problem))
         try:
             answer_of(ended)
         except RunError as error:

@@ -2,10 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 
-from handrail.acp.prompt import fenced
+from handrail.acp.prompt import fenced, image_content
 from handrail.conversation.blocks import Image, Json, ToolUse
 from handrail.conversation.plain import plain_json
 from handrail.session.session import Session
@@ -15,10 +13,10 @@ from handrail.tools.flags import ask_tool, declaration, parse
 from handrail.tools.outcome import Outcome, Status
 from handrail.tools.wording import cut
 
-MAX_TITLE, MAX_TEXT, MAX_INPUT = 300, 100_000, 100_000
-MAX_IMAGE = 600_000
-"""Characters of a picture that still fits into a line."""
-HUNK = re.compile(r"@@ -(\d+),(\d+) \+(\d+),\d+ @@\Z")
+MAX_TITLE, MAX_TEXT, MAX_INPUT = 300, 30_000, 10_000
+"""Some editors take no more than 64 KB in a line."""
+HUNK = re.compile(r"^@@ -(\d+),(\d+) \+(\d+),\d+ @@$", re.MULTILINE)
+SIGNS = ("", " ", "-", "+", "\\")
 
 
 def declared_access(session: Session, use: ToolUse) -> Access:
@@ -38,32 +36,27 @@ def drawn_call(session: Session, use: ToolUse) -> Card:
 
 def call_fields(use: ToolUse, card: Card, access: Access, cwd: str) -> Json:
     """What is known of a call before it runs."""
-    places = file_places(access, cwd)
     given = dict(use.input)
     return {
         "toolCallId": use.id,
         "title": cut(card.line.replace(f"{cwd}/", ""), MAX_TITLE) or use.name,
         "kind": kind_of(access),
-        "content": card_content(card, places[0]["path"] if places else ""),
-        "locations": places,
+        "content": card_content(card, access, cwd),
+        "locations": file_places(access, cwd),
         **({"rawInput": given} if len(plain_json(given)) <= MAX_INPUT else {}),
     }
 
 
 def end_fields(outcome: Outcome, card: Card, cwd: str) -> Json:
     """How a call ended."""
-    places = file_places(outcome.access, cwd)
-    content = card_content(card, places[0]["path"] if places else "")
-    content += [
-        {"type": "content", "content": {"type": "image", "data": block.data, "mimeType": block.media_type}}
-        for block in outcome.result.content
-        if isinstance(block, Image) and len(block.data) <= MAX_IMAGE
-    ]
-    if not content:
-        content = card_content(replace(card, body=card.detail or card.title, body_kind="markdown"), "")
-    at = HUNK.match(card.body.partition("\n")[0]) if card.body_kind == "diff" else None
-    lines = {"locations": [{**places[0], "line": max(int(at[3]), 1)}]} if at and places else {}
-    return {"status": "completed" if outcome.status is Status.OK else "failed", "content": content, **lines}
+    access = outcome.access
+    pictures = (block for block in outcome.result.content if isinstance(block, Image))
+    content = card_content(card, access, cwd)
+    content += [{"type": "content", "content": each} for each in map(image_content, pictures) if each]
+    short = text_content(card.detail or card.title)
+    at = HUNK.match(card.body) if card.body_kind == "diff" else None
+    lines = {"locations": [{**each, "line": max(int(at[3]), 1)} for each in file_places(access, cwd)]} if at else {}
+    return {"status": "completed" if outcome.status is Status.OK else "failed", "content": content or [short], **lines}
 
 
 def kind_of(access: Access) -> str:
@@ -89,37 +82,42 @@ def kind_of(access: Access) -> str:
 
 def file_places(access: Access, cwd: str) -> list[Json]:
     """The single files that a call touches, as absolute paths."""
-    return [{"path": os.path.abspath(os.path.join(cwd, os.path.expanduser(each)))} for each in access.files]  # noqa: PTH100, PTH111, PTH118  # not resolved
+    return [{"path": _absolute(each, cwd)} for each in access.files]
 
 
-def card_content(card: Card, path: str) -> list[Json]:
-    """The body of a card: a diff as such if it is of a file, text in a frame."""
-    if card.body_kind == "diff" and path:
-        return [*diffs(card.body, path)]
-    if not card.body.strip():
+def card_content(card: Card, access: Access, cwd: str) -> list[Json]:
+    """The body of a card: the diff of a file as such, other text in a frame."""
+    body = cut(card.body, MAX_TEXT)
+    if card.body_kind == "diff" and access.writes and not access.own:
+        return diff_content(body, _absolute(access.writes[0], cwd))
+    if not body.strip():
         return []
-    return [text_content(card.body if card.body_kind == "markdown" else fenced(cut(card.body, MAX_TEXT)))]
+    return [text_content(body if card.body_kind == "markdown" else fenced(body))]
 
 
 def text_content(text: str) -> Json:
     """A text, in Markdown, as content of a call."""
-    return {"type": "content", "content": {"type": "text", "text": cut(text, MAX_TEXT)}}
+    return {"type": "content", "content": {"type": "text", "text": text}}
 
 
-def diffs(body: str, path: str) -> Iterator[Json]:
-    """One diff for each region of a unified diff."""
-    old: list[str] = []
-    new: list[str] = []
-    begun = is_new = False
-    for line in [*body[:MAX_TEXT].split("\n"), "@@ -1,1 +1,1 @@"]:
-        if head := HUNK.match(line):
-            if begun:
-                yield {"type": "diff", "path": path, "oldText": None if is_new else _lines(old), "newText": _lines(new)}
-            old, new, begun, is_new = [], [], True, head[1] == head[2] == "0"
-        elif line.startswith(("-", " ", "+")):
-            old += [line[1:]] if line[0] != "+" else []
-            new += [line[1:]] if line[0] != "-" else []
+def diff_content(body: str, path: str) -> list[Json]:
+    """A diff for each region of a unified diff; what is part of none, such as a note that more follows, as text."""
+    rest, *regions = HUNK.split(body)
+    content: list[Json] = []
+    notes = [rest]
+    for start, count, text in zip(regions[::4], regions[1::4], regions[3::4], strict=True):
+        lines = text[1:].removesuffix("\n").split("\n")
+        old, new = (_side(lines, sign) for sign in "-+")
+        is_new = start == count == "0"
+        content.append({"type": "diff", "path": path, "oldText": None if is_new else old, "newText": new})
+        notes += [line for line in lines if line[:1] not in SIGNS]
+    left = "\n".join(filter(str.strip, notes))
+    return [*content, text_content(fenced(left))] if left else content
 
 
-def _lines(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+def _side(lines: list[str], sign: str) -> str:
+    return "".join(f"{line[1:]}\n" for line in lines if line[:1] in ("", " ", sign))
+
+
+def _absolute(path: str, cwd: str) -> str:
+    return os.path.abspath(os.path.join(cwd, os.path.expanduser(path)))  # noqa: PTH100, PTH111, PTH118  # links stay

@@ -5,7 +5,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from handrail.acp.choices import config_options
-from handrail.acp.tool_call import call_fields, declared_access, drawn_call, end_fields, text_content
+from handrail.acp.prompt import fenced
+from handrail.acp.tool_call import (
+    MAX_TEXT,
+    MAX_TITLE,
+    call_fields,
+    declared_access,
+    drawn_call,
+    end_fields,
+    text_content,
+)
 from handrail.conversation.blocks import Json, Text, Thinking, ToolUse
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageStart, StreamRetry
 from handrail.hooks.news import HookNews
@@ -26,6 +35,7 @@ from handrail.tools.access import EXCLUSIVE
 from handrail.tools.cards import Card
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.wording import cut
 
 if TYPE_CHECKING:
     from handrail.session import task_list
@@ -68,6 +78,7 @@ class SessionUpdates:
         """Calls about which a question is open: editors put it away when they hear that the call goes on."""
         self._agent_calls: dict[str, list[str]] = {}
         self._mode = session.mode
+        self._commands: list[Json] = []
 
     def of(self, event: LoopEvent) -> Iterator[Json]:
         """The updates for an event."""
@@ -121,7 +132,7 @@ class SessionUpdates:
             case CallProgress(progress=HookNews(stage="message", message=text)):
                 yield notice(text)
             case CallProgress(use=use) if use.id not in self._asked and (text := _progress_text(event)):
-                yield call_update(use.id, {"content": [text_content(text)]})
+                yield call_update(use.id, {"content": [text_content(fenced(cut(text, MAX_TEXT)))]})
             case CallFinished(outcome=outcome):
                 yield from self._finish(event)
                 if task_list.changes_tasks(outcome.access):
@@ -170,8 +181,8 @@ class SessionUpdates:
         match news.event:
             case CallQueued() as inner:
                 lines = self._agent_calls.setdefault(call_id, [])
-                lines.append(f"- {inner.card.line}")
-                yield call_update(call_id, {"content": [text_content("\n".join(lines[-SHOWN_CALLS:]))]})
+                lines.append(cut(inner.card.line.replace(f"{self._cwd}/", ""), MAX_TITLE))
+                yield call_update(call_id, {"content": [text_content(fenced("\n".join(lines[-SHOWN_CALLS:])))]})
             case CallProgress(progress=AgentNews() as inner_news):
                 yield from self.of_agent(call_id, inner_news)
             case CallFinished() as inner:
@@ -200,9 +211,9 @@ class SessionUpdates:
             yield {"sessionUpdate": "current_mode_update", "currentModeId": self._mode}
             yield {"sessionUpdate": "config_option_update", "configOptions": config_options(self._session)}
 
-    def commands(self) -> Json:
-        """The slash commands."""
-        listed = [
+    def commands(self) -> Iterator[Json]:
+        """The slash commands, if they are others than the editor knows."""
+        listed: list[Json] = [
             {
                 "name": name,
                 "description": each.description,
@@ -211,7 +222,9 @@ class SessionUpdates:
             for name, each in self._session.commands.by_name().items()
             if name not in LEFT_OUT
         ]
-        return {"sessionUpdate": "available_commands_update", "availableCommands": listed}
+        if listed != self._commands:
+            self._commands = listed
+            yield {"sessionUpdate": "available_commands_update", "availableCommands": listed}
 
     def _usage(self) -> Json:
         window = self._session.usage.window()
