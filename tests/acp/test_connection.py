@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.acp.connection import EditorConnection
+from handrail.acp.connection import EditorConnection, Reply
 from handrail.acp.updates import SessionUpdates
-from handrail.conversation.blocks import ToolUse
+from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import ClosedError, ControlError
 from handrail.session.build import open_session
 from handrail.session.spec import SessionHost, SessionSpec
@@ -70,6 +70,23 @@ async def test_a_question_ends_with_the_connection() -> None:
 
     with pytest.raises(ControlError):
         await asking
+
+
+async def test_an_editor_that_takes_nothing_does_not_hold_up_the_end() -> None:
+    class Stuck:
+        async def send(self, _line: Mapping[str, Any]) -> None:
+            await anyio.sleep_forever()
+
+    async def wait(_params: Json) -> Reply:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    connection = EditorConnection(Stuck())
+    connection.methods = {"wait": wait}
+    with anyio.fail_after(10):
+        await connection.listen(Lines(b'{"id": 1, "method": "wait"}'))
+        connection.close()
+        await connection.settle(0)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from handrail.acp.params import INVALID_PARAMS
 from handrail.conversation.blocks import Json
 from handrail.errors import ClosedError, ControlError, HandrailError, JsonRpcError
 from handrail.records import record
-from handrail.stdio.streams import MAX_INCOMING, LineSource, Out
+from handrail.stdio.streams import LAST_WORDS, MAX_INCOMING, LineSource, Out
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,8 @@ class EditorConnection:
         self._number = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._is_gone = False
+        """It takes nothing any more."""
 
     async def listen(self, lines: LineSource) -> None:
         """Take lines until there are no more."""
@@ -66,10 +68,10 @@ class EditorConnection:
             if not answer.done():
                 answer.set_exception(ControlError("the editor has closed the connection"))
 
-    async def settle(self) -> None:
-        """Wait until every request has its response; those that take too long are cancelled."""
+    async def settle(self, seconds: float = SETTLING) -> None:
+        """Wait until every request has its response; those that take longer are cancelled."""
         if self._tasks:
-            await asyncio.wait([*self._tasks], timeout=SETTLING)
+            await asyncio.wait([*self._tasks], timeout=seconds)
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
@@ -100,9 +102,13 @@ class EditorConnection:
         self._start(self.tell(method, params))
 
     async def _send(self, message: Json) -> None:
+        if self._is_gone:
+            return
         try:
-            await self._out.send({"jsonrpc": "2.0", **message})
-        except ClosedError:
+            async with asyncio.timeout(LAST_WORDS if self._closed else None):
+                await self._out.send({"jsonrpc": "2.0", **message})
+        except (ClosedError, TimeoutError):
+            self._is_gone = True
             self.close()
 
     # What comes in

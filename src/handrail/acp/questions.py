@@ -68,8 +68,9 @@ class EditorQuestions:
         chosen = await self._request(question, {"content": [*_content(question, shown)]}, options)
         if isinstance(chosen, Deny):
             return chosen
-        said = {"digest": shown["digest"], "choice": chosen, "text": choices[chosen]["edit"] or ""}
-        answer = read_live_answer(question, said)
+        answer = read_live_answer(question, {"digest": shown["digest"], "choice": chosen})
+        if chosen == "always":
+            answer = question.always()  # the rules themselves: what is shown of them may be cut
         return Deny(answer) if isinstance(answer, str) else answer
 
     async def _fill_in(self, question: Any) -> Allow | Deny:

@@ -1,6 +1,7 @@
 """The methods of the Agent Client Protocol, version 1, that editors call."""
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ from handrail.session.state_folder import session_store
 from handrail.session.transcript import TranscriptOptions
 from handrail.stdio.streams import LineSource, Out
 from handrail.transcripts.writer import new_id
+
+log = logging.getLogger(__name__)
 
 VERSION = 1
 PAGE = 50
@@ -71,7 +74,9 @@ class AcpService:
             for session in self._sessions.values():
                 session.cancel()
             await self._connection.settle()
-            await asyncio.gather(*(session.aclose() for session in self._sessions.values()))
+            closing = (session.aclose() for session in self._sessions.values())
+            for fault in filter(None, await asyncio.gather(*closing, return_exceptions=True)):
+                log.error("a session was not closed", exc_info=fault)
 
     def stop(self) -> None:
         """End soon."""
@@ -92,7 +97,7 @@ class AcpService:
     # Sessions
 
     async def _new(self, params: Json) -> Reply:
-        session = await self._open(new_id(), params, resumed=False)
+        session = self._open(new_id(), params, resumed=False)
         return Reply({"sessionId": session.id, **session.state()}, session.send_commands)
 
     async def _load(self, params: Json) -> Reply:
@@ -110,9 +115,9 @@ class AcpService:
             await self._end(name)
         if not session_store(self._env).has(name):
             raise JsonRpcError(f"There is no session {name!r:.200}. session/list tells which there are.", NOT_FOUND)
-        return await self._open(name, params, resumed=True)
+        return self._open(name, params, resumed=True)
 
-    async def _open(self, name: str, params: Json, *, resumed: bool) -> EditorSession:
+    def _open(self, name: str, params: Json, *, resumed: bool) -> EditorSession:
         spec, servers = self._spec, read_servers(list_of(params, "mcpServers"))
         folders = [read_folder(each) for each in list_of(params, "additionalDirectories")]
         spec = replace(
