@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -33,9 +34,10 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Edi
 
 
 @pytest.fixture
-async def editor(running: Editor) -> AsyncIterator[Editor]:
+async def editor(running: Editor, caplog: pytest.LogCaptureFixture) -> AsyncIterator[Editor]:
     with anyio.fail_after(SECONDS):
         yield running.fresh()
+    assert [each.message for each in caplog.records if each.levelno >= logging.ERROR] == []  # what fits no schema
 
 
 @pytest.fixture
