@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,14 +50,23 @@ def is_alive(process: int) -> bool:
     return True
 
 
+def leave(editor: Editor) -> None:
+    assert editor.process.stdin is not None
+    editor.process.stdin.close()
+
+
+def terminate(editor: Editor) -> None:
+    editor.process.terminate()
+
+
 @pytest.mark.proves("R8")
-async def test_the_end_of_the_input_ends_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("end", "code"), [(leave, 0), (terminate, 143)], ids=["end of the input", "a signal"])
+async def test_its_end_is_that_of_everything(tmp_path: Path, end: Callable[[Editor], None], code: int) -> None:
     async with at_work(tmp_path) as work:
-        assert work.editor.process.stdin is not None
-        work.editor.process.stdin.close()
+        end(work.editor)
 
         assert await work.prompt == "cancelled"
-        assert await work.editor.process.wait() == 0
+        assert await work.editor.process.wait() == code
         assert not is_alive(work.command)
 
 

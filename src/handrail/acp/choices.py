@@ -29,10 +29,12 @@ def mode_state(session: Session) -> Json:
 
 
 def offered_modes(session: Session) -> dict[str, tuple[str, str]]:
-    """The modes by name; bypassPermissions only where it can be entered, others only if one of them is in force."""
-    can_bypass = session.settings.loaded.mode.bypass_available
-    modes = {mode: texts for mode, texts in MODES.items() if mode != BYPASS or can_bypass}
-    return modes if session.mode in modes else {**modes, session.mode: (session.mode, "As it was started")}
+    """The modes by name: bypassPermissions only where it can be entered, others only where settings or flags chose."""
+    start = session.settings.loaded.mode
+    modes = {mode: texts for mode, texts in MODES.items() if mode != BYPASS or start.bypass_available}
+    for mode in (start.name, session.mode):
+        modes.setdefault(mode, (mode, "Chosen by settings or flags"))
+    return modes
 
 
 def set_mode(session: Session, mode: str) -> None:
