@@ -49,10 +49,13 @@ async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
         )
         try:
             yield Wire(process)
+            with anyio.fail_after(SECONDS):
+                rest, _ = await process.communicate(b"")  # its input ends
+            assert (rest, process.returncode) == (b"", 0)
         finally:
             if process.returncode is None:
                 process.kill()
-            await process.communicate()
+                await process.wait()
 
 
 def call(method: str, params: object, number: object = 7) -> bytes:

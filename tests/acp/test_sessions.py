@@ -112,6 +112,16 @@ async def test_a_no_that_stops_leaves_the_file_and_ends_the_turn(editor: Editor,
     assert statuses(editor, session, "e1")[-1] == "failed"
 
 
+async def test_a_question_that_the_editor_puts_away_is_a_no(editor: Editor, project: Path) -> None:
+    script_edit(editor, project)
+    editor.person.choose = lambda _options: None
+
+    session = await editor.open(project)
+    assert await editor.prompt(session, "Repair the greeting.") == "cancelled"
+
+    assert (project / "greet.py").read_text() == BROKEN
+
+
 async def test_after_a_no_that_goes_on_the_model_answers(editor: Editor, project: Path) -> None:
     script_edit(editor, project, "Then not.")
     editor.person.choose = by_name("No, and go on")
@@ -454,6 +464,21 @@ async def test_links_images_and_embedded_files_reach_the_model(editor: Editor, p
     assert any("written beside" in text for text in texts)
     assert any("file:///unsaved.py" in text and "a buffer" in text for text in texts)
     assert not any("helo" in text for text in texts)
+
+
+async def test_a_link_to_a_file_elsewhere_is_asked_about(editor: Editor, tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside.txt"
+    project.mkdir()
+    outside.write_text("from elsewhere")
+    session = await editor.open(project)
+    editor.script.say("I see.")
+
+    await editor.agent.prompt(session_id=session, prompt=[resource_link_block("outside.txt", outside.as_uri())])
+
+    [(call, _)] = editor.person.questions
+    assert call.kind == "read"
+    assert statuses(editor, session, call.tool_call_id)[-1] == "completed"
+    assert "from elsewhere" in json.dumps(editor.server.requests[-1].body["messages"])
 
 
 # Trust
