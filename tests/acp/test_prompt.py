@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.acp.prompt import fenced, mention, read_prompt
+from handrail.acp.prompt import fence, mention, read_prompt
 from handrail.acp.tool_call import card_content, diff_content
 from handrail.conversation.blocks import Document, Image, Text
 from handrail.loop.memory import imports
@@ -74,10 +74,10 @@ def test_a_new_file_has_no_old_text() -> None:
     ],
 )
 def test_nothing_of_a_diff_is_lost(body: str, note: str) -> None:
-    assert diff_content(body, "/a")[-1]["content"]["text"] == fenced(note)
+    assert diff_content(body, "/a")[-1]["content"]["text"] == fence(note)
 
 
 def test_output_is_shown_in_a_frame_that_it_cannot_leave() -> None:
     [content] = card_content(Card("Bash", body="```\n# a heading", body_kind="code"), EXCLUSIVE, "/")
 
-    assert content["content"]["text"] == fenced("```\n# a heading") == "````\n```\n# a heading\n````"
+    assert content["content"]["text"] == fence("```\n# a heading") == "````\n```\n# a heading\n````"

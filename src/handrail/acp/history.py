@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from handrail.acp.prompt import fenced, prompt_chunks
+from handrail.acp.prompt import fence, prompt_chunks
 from handrail.acp.tool_call import call_fields, declared_access, drawn_call, text_content
 from handrail.acp.updates import chunk
 from handrail.conversation.blocks import AssistantBlock, Json, Text, Thinking, ToolResult, ToolUse
@@ -49,7 +49,7 @@ def _of_block(session: Session, block: AssistantBlock, results: dict[str, ToolRe
             fields = dict(call_fields(block, card, access, str(session.conversation.state.context.cwd)))
             result = results.get(block.id)
             if result is not None and result.text.strip() and not fields["content"]:
-                fields["content"] = [text_content(fenced(cut(result.text, MAX_RESULT)))]
+                fields["content"] = [text_content(fence(cut(result.text, MAX_RESULT)))]
             ok = result is not None and not result.is_error
             yield {"sessionUpdate": "tool_call", **fields, "status": "completed" if ok else "failed"}
         case _:

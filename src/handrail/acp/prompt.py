@@ -58,7 +58,7 @@ def _image(data: str, media_type: str) -> Image:
 def _resource(resource: object) -> UserBlock:
     match resource:
         case {"uri": str(uri), "text": str(text)}:
-            return Text(f"{uri}:\n{fenced(text)}")
+            return Text(f"{uri}:\n{fence(text)}")
         case {"uri": str(), "blob": str(blob), "mimeType": str(media_type)} if media_type in IMAGES:
             return Image(blob, media_type)
         case {"uri": str(uri), "blob": str(blob), "mimeType": "application/pdf"}:
@@ -69,7 +69,7 @@ def _resource(resource: object) -> UserBlock:
             raise invalid("A resource of the prompt has no uri, or neither text nor blob.")
 
 
-def fenced(text: str) -> str:
+def fence(text: str) -> str:
     """The text as a block of code that nothing in it ends; what it names with `@` is not looked for."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)

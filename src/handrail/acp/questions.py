@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from handrail.acp.prompt import fenced
+from handrail.acp.prompt import fence
 from handrail.acp.tool_call import call_fields, card_content, text_content
 from handrail.acp.updates import SessionUpdates, call_update
 from handrail.conversation.blocks import Json
@@ -141,7 +141,7 @@ def _content(question: Any, shown: Mapping[str, Any]) -> Iterator[Json]:
 
 def _fenced_content(lines: Iterable[str]) -> Json:
     """Lines that a model or a file may have a say in: nothing in them is Markdown, and nothing is hidden."""
-    return text_content(fenced(visible("\n".join(lines))))
+    return text_content(fence(visible("\n".join(lines))))
 
 
 def _field_content(field: FormField) -> Iterator[Json]:

@@ -3,7 +3,7 @@
 import os
 import re
 
-from handrail.acp.prompt import fenced, image_content
+from handrail.acp.prompt import fence, image_content
 from handrail.conversation.blocks import Image, Json, ToolUse
 from handrail.conversation.plain import plain_json
 from handrail.session.session import Session
@@ -92,7 +92,7 @@ def card_content(card: Card, access: Access, cwd: str) -> list[Json]:
         return diff_content(body, _absolute(access.writes[0], cwd))
     if not body.strip():
         return []
-    return [text_content(body if card.body_kind == "markdown" else fenced(body))]
+    return [text_content(body if card.body_kind == "markdown" else fence(body))]
 
 
 def text_content(text: str) -> Json:
@@ -112,7 +112,7 @@ def diff_content(body: str, path: str) -> list[Json]:
         content.append({"type": "diff", "path": path, "oldText": None if is_new else old, "newText": new})
         notes += [line for line in lines if line[:1] not in SIGNS]
     left = "\n".join(filter(str.strip, notes))
-    return [*content, text_content(fenced(left))] if left else content
+    return [*content, text_content(fence(left))] if left else content
 
 
 def _side(lines: list[str], sign: str) -> str:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from handrail.acp.choices import config_options
-from handrail.acp.prompt import fenced
+from handrail.acp.prompt import fence
 from handrail.acp.tool_call import (
     MAX_TEXT,
     MAX_TITLE,
@@ -132,7 +132,7 @@ class SessionUpdates:
             case CallProgress(progress=HookNews(stage="message", message=text)):
                 yield notice(text)
             case CallProgress(use=use) if use.id not in self._asked and (text := _progress_text(event)):
-                yield call_update(use.id, {"content": [text_content(fenced(cut(text, MAX_TEXT)))]})
+                yield call_update(use.id, {"content": [text_content(fence(cut(text, MAX_TEXT)))]})
             case CallFinished(outcome=outcome):
                 yield from self._finish(event)
                 if task_list.changes_tasks(outcome.access):
@@ -182,7 +182,7 @@ class SessionUpdates:
             case CallQueued() as inner:
                 lines = self._agent_calls.setdefault(call_id, [])
                 lines.append(cut(inner.card.line.replace(f"{self._cwd}/", ""), MAX_TITLE))
-                yield call_update(call_id, {"content": [text_content(fenced("\n".join(lines[-SHOWN_CALLS:])))]})
+                yield call_update(call_id, {"content": [text_content(fence("\n".join(lines[-SHOWN_CALLS:])))]})
             case CallProgress(progress=AgentNews() as inner_news):
                 yield from self.of_agent(call_id, inner_news)
             case CallFinished() as inner:

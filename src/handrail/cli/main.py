@@ -36,11 +36,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 
 def _acp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", default="", help="name of the model (default: that of settings and environment)")
-    parser.add_argument("--provider", default="", help="wire format; told from the model if left out")
-    parser.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
-    import_module("handrail.cli.permission_flags").add_flags(parser)
-    parser.epilog = "Editors start it and speak the Agent Client Protocol with it; docs/acp.md says how to set it up."
+    import_module("handrail.cli.acp_arguments").arguments(parser)
 
 
 def _call(parser: argparse.ArgumentParser) -> None:
