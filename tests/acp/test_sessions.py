@@ -498,6 +498,6 @@ async def test_what_an_untrusted_folder_allows_does_not_count_and_the_editor_is_
     session = await editor.open(project)
     await editor.prompt(session, "Repair the greeting.")
 
-    assert "this folder is not trusted, so 2 of its settings do not count" in editor.text(session)
+    assert "this folder is not trusted, so 2 of its settings are ignored" in editor.text(session)
     assert asked(editor) == ["Edit greet.py"]
     assert not (project / "ran").exists()
