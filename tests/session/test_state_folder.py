@@ -45,6 +45,22 @@ def folder_of(path: Path, mode: int) -> Path:
 
 
 @pytest.mark.proves("X23")
+def test_a_state_folder_that_others_make_after_the_first_look_is_refused(tmp_path: Path) -> None:
+    variables = {"HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+    assert state_folder(variables) == tmp_path / "state"
+
+    theirs = folder_of(tmp_path / "state", 0o777)
+    with pytest.raises(HandrailError, match=r"can be written by others \(mode 777\)"):
+        state_folder(variables)
+
+    theirs.chmod(0o700)
+    assert state_folder(variables) == theirs
+    theirs.chmod(0o770)
+    with pytest.raises(HandrailError, match=r"can be written by others \(mode 770\)"):
+        state_folder(variables)
+
+
+@pytest.mark.proves("X23")
 @pytest.mark.parametrize("is_there", [True, False])
 @pytest.mark.parametrize("below", ["", "deeper"])
 def test_a_state_folder_that_others_could_replace_is_refused(tmp_path: Path, below: str, *, is_there: bool) -> None:

@@ -34,12 +34,22 @@ def state_folder(variables: Mapping[str, str]) -> Path:
     Raises:
         HandrailError: it belongs to another user, or others can write or replace it: what is trusted could be theirs.
     """
-    return _require_own(_state_folder(variables))
+    folder = _state_folder(variables)
+    return _require_own(folder, _identity(folder))
+
+
+def _identity(folder: Path) -> tuple[int, ...]:
+    """Which folder this is, whose, and who may do what in it; empty if it is not there."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_uid, found.st_mode
 
 
 @lru_cache(maxsize=16)
-def _require_own(folder: Path) -> Path:
-    """Looked at once in a process, 0.3 ms each: others cannot come into it later if they have no say in it now."""
+def _require_own(folder: Path, _of: tuple[int, ...]) -> Path:
+    """The way to the same folder is looked at once in a process, 0.3 ms each; one that comes later is another."""
     if problem := _sharing_problem(folder):
         raise HandrailError(
             f"The state folder {str(folder)!r} {problem}, so what is trusted and remembered there may not be yours. "
