@@ -1,6 +1,7 @@
 """The folder of a batch: what is kept, what a kill leaves, and one process at a time."""
 
 import json
+import os
 import resource
 from dataclasses import replace
 from pathlib import Path
@@ -98,6 +99,22 @@ def test_only_one_process_works_in_a_folder(folder: BatchFolder) -> None:
             pass
     with folder.lock():
         pass
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "plan.json", "plan.draft", "work", "cassettes"])
+@pytest.mark.parametrize("is_link", [True, False])
+def test_links_and_pipes_that_came_with_a_folder_are_refused(tmp_path: Path, name: str, *, is_link: bool) -> None:
+    folder, outside = BatchFolder(tmp_path / "out"), tmp_path / "outside"
+    folder.path.mkdir()
+    if is_link:
+        (folder.path / name).symlink_to(outside)
+    else:
+        os.mkfifo(folder.path / name)
+
+    for work in (folder.lock().__enter__, folder.read_results):
+        with pytest.raises(HandrailError, match=f"{name} is not what a batch makes there"):
+            work()
+    assert not outside.exists()
 
 
 def test_a_cell_that_changed_takes_the_place_of_the_old_one_and_other_runs_are_added(folder: BatchFolder) -> None:

@@ -4,14 +4,17 @@ The folder of a batch: one line per finished cell, the plan of what there is to 
     results.jsonl   a line is written and flushed to disk when its cell is finished; half a line is no result
     plan.json       which cells there are, by their place in the table, with the newest key of each
     lock            held by the one process that works in the folder
+    work            where the working copies are, while it runs
     cassettes/      the answers of models, if they are recorded
 
+A folder may come from others: links and pipes under these names are refused, and lines that are no results passed over.
 A cell whose last line is an error of the infrastructure is not finished: the next run tries it again.
 """
 
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
@@ -73,13 +76,17 @@ class BatchFolder:
         self.path = path
         self.results_file = path / "results.jsonl"
         self.cassettes = path / "cassettes"
+        self.work_note = path / "work"
+        self._lock_file = path / "lock"
         self._plan_file = path / "plan.json"
+        self._plan_draft = path / "plan.draft"  # only the holder of the lock writes it
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Make the folder, and work in it alone; HandrailError if another process does."""
         self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._refuse_links_and_pipes()
+        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,8 +98,17 @@ class BatchFolder:
         finally:
             os.close(descriptor)
 
+    def _refuse_links_and_pipes(self) -> None:
+        """What is written would go elsewhere, and reading might never end."""
+        files = (self.results_file, self._plan_file, self._plan_draft, self._lock_file, self.work_note)
+        for path, is_usual in [*((file, stat.S_ISREG) for file in files), (self.cassettes, stat.S_ISDIR)]:
+            with suppress(FileNotFoundError):
+                if not is_usual(path.lstat().st_mode):
+                    raise HandrailError(f"{path} is not what a batch makes there. Remove it, or give another folder.")
+
     def read_results(self) -> tuple[dict[str, CellResult], int]:
         """The last result of each key, and the number of lines that are none, such as half ones."""
+        self._refuse_links_and_pipes()
         found: dict[str, CellResult] = {}
         damaged = 0
         try:
@@ -123,12 +139,11 @@ class BatchFolder:
     def write_plan(self, cells: Iterable[Cell]) -> None:
         """Add cells to the plan; a cell whose content changed takes the place of the old one."""
         plan = self.read_plan() | {cell.place: cell.key for cell in cells}
-        draft = self._plan_file.with_suffix(".draft")  # only the holder of the lock writes it
-        with draft.open("w", encoding="utf-8") as file:
+        with self._plan_draft.open("w", encoding="utf-8") as file:
             json.dump({"version": VERSION, "cells": [[*place, key] for place, key in plan.items()]}, file)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(self._plan_file)
+        self._plan_draft.replace(self._plan_file)
 
 
 class ResultWriter:

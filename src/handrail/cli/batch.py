@@ -86,7 +86,7 @@ def _run(chosen: argparse.Namespace) -> int:
         progress = BatchProgress(len(cells), before)
         writer = ResultWriter(folder)
         try:
-            with open_work_folder(folder.path / "work") as work:
+            with open_work_folder(folder.work_note) as work:
                 runner = CellRunner(
                     work,
                     redactor_for(os.environ),
