@@ -58,7 +58,18 @@ def test_a_file_cut_anywhere_is_read_up_to_there(folder: BatchFolder, size: int)
     assert folder.read_results() == ({first.key: result(first)}, 1 if size else 0)
 
 
-@pytest.mark.parametrize("line", [b"[]", b"{}", b'{"version": 99, "key": "a"}', b"\xff\xfe", b"\0" * 64])
+WRONG_KEY = {"key": ["a"], "task": "a", "model": "b", "settings": "c", "trial": 1, "status": "solved", "why": ""}
+WRONG_TAGS = {**WRONG_KEY, "key": "a", "tags": 5}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"[]", b"{}", b'{"version": 99, "key": "a"}', b"\xff\xfe", b"\0" * 64, b"[" * 100_000),
+        *(json.dumps({"version": 1, **each}).encode() for each in (WRONG_KEY, WRONG_TAGS)),
+    ],
+    ids=range(8),
+)
 def test_lines_that_are_no_results_are_counted(folder: BatchFolder, line: bytes) -> None:
     folder.results_file.write_bytes(line + b"\n\n")
 
@@ -137,6 +148,8 @@ def test_a_cell_that_changed_takes_the_place_of_the_old_one_and_other_runs_are_a
         ("[]", "cannot be read"),
         ('{"version": 1}', "cannot be read"),
         ('{"version": 1, "cells": [1]}', "cannot be read"),
+        ('{"version": Infinity, "cells": []}', "cannot be read"),
+        pytest.param("[" * 100_000, "cannot be read", id="deep"),
         (json.dumps({"version": 2, "cells": []}), "was written by a newer handrail"),
     ],
 )

@@ -21,6 +21,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from handrail.batch.cells import Cell
 from handrail.batch.outcome import CellStatus
 from handrail.errors import BatchError, HandrailError
@@ -66,7 +68,7 @@ class CellResult:
 
 
 NAMES = frozenset(each.name for each in fields(CellResult))
-REQUIRED = ("key", "task", "model", "settings", "trial", "status", "why")
+RESULT = TypeAdapter(CellResult)
 
 
 class BatchFolder:
@@ -130,7 +132,7 @@ class BatchFolder:
             cells = {(str(a), str(b), str(c), int(d)): str(key) for a, b, c, d, key in content["cells"]}
         except FileNotFoundError:
             return {}
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             raise HandrailError(f"{self._plan_file} cannot be read ({error}). Give another folder.") from error
         if version > VERSION:
             raise HandrailError(f"{self._plan_file} was written by a newer handrail. Go on with that one.")
@@ -188,12 +190,11 @@ def _from_json(line: bytes) -> CellResult | None:
     """The result of a line; None if it is none, or of a newer version."""
     try:
         value: Any = json.loads(line)
-    except ValueError:
+        if not isinstance(value, dict) or value.get("version") != VERSION:
+            return None
+        return RESULT.validate_python({name: each for name, each in value.items() if name in NAMES})
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or value.get("version") != VERSION or any(name not in value for name in REQUIRED):
-        return None
-    kept = {name: each for name, each in value.items() if name in NAMES}
-    return CellResult(**{**kept, "tags": tuple(kept.get("tags") or ())})
 
 
 def missing_cells(cells: Sequence[Cell], results: dict[str, CellResult]) -> list[Cell]:
