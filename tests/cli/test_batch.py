@@ -258,6 +258,20 @@ async def test_a_folder_that_is_gone_or_in_which_the_check_cannot_be_put_has_fai
     ]
 
 
+async def test_the_check_does_not_follow_a_link_in_place_of_the_working_copy(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    command = f'rm -r "$PWD" && ln -s {outside} "$PWD"'
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}
+    (tmp_path / "linked.json").write_text(json.dumps({"hooks": hooks}))
+    async with served(tmp_path, HELLO) as batch:
+        batch.write({"id": "a", "prompt": "Tidy up.", "check": "touch checked"})
+        await batch.run("--settings", "linked.json")
+
+    assert [(each["status"], each["why"]) for each in batch.results] == [("failed", "the working copy is gone")]
+    assert [*outside.iterdir()] == []
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -96,7 +96,7 @@ class CellRunner:
         has_check = bool(task.check.strip())
         check = None
         if has_check and not ended.timed_out:
-            if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240  # at once
+            if os.path.islink(folder) or not os.path.isdir(folder):  # noqa: PTH112, PTH114, ASYNC240  # at once
                 return CellVerdict(CellStatus.FAILED, "the working copy is gone")
             try:
                 write_files(folder, task.check_files)
