@@ -47,6 +47,11 @@ def test_folders_are_relative_to_the_file_and_blank_lines_and_marks_are_passed_o
         pytest.param(b"\x00\x01\x02\xfe", "It is not UTF-8 (byte 4).", id="binary"),
         pytest.param(b"[" * 100_000, "It is not JSON:", id="too deep"),
         pytest.param({"prompt": "x"}, "The required field 'id' is missing.", id="no id"),
+        pytest.param({**HELLO, "folder": "~no-such-user/x"}, "There is no folder", id="home of no one"),
+        pytest.param({**HELLO, "model": "a\0b"}, "The model holds a NUL character.", id="NUL in a model"),
+        pytest.param(
+            {**HELLO, "folder": {"repository": "/", "revision": "a\0b"}}, "The revision", id="NUL in a revision"
+        ),
         pytest.param({**HELLO, "promt": "x"}, "Did you mean 'prompt'?", id="a slip"),
         pytest.param({**HELLO, "id": "a/b"}, "The id 'a/b' cannot be one.", id="an id that is a path"),
         pytest.param({**HELLO, "id": "x" * 101}, "cannot be one. Use up to 100 letters", id="a long id"),

@@ -7,6 +7,7 @@ All that is wrong with the file is found at once, each problem with its line.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -104,12 +105,16 @@ def _read_line(line: bytes) -> BatchTask | str:
 def _with_absolute_folder(task: BatchTask, base: Path) -> BatchTask:
     match task.folder:
         case Revision(repository=repository) as commit if repository:
-            found: str | Revision = commit.model_copy(update={"repository": str(base / Path(repository).expanduser())})
+            found: str | Revision = commit.model_copy(update={"repository": _absolute(base, repository)})
         case str() as folder if folder:
-            found = str(base / Path(folder).expanduser())
+            found = _absolute(base, folder)
         case nowhere:
             found = nowhere
     return task.model_copy(update={"folder": found})
+
+
+def _absolute(base: Path, path: str) -> str:
+    return str(base / os.path.expanduser(path))  # noqa: PTH111  # the home of an unknown user stays as written
 
 
 def _mistakes(task: BatchTask) -> Iterator[str]:
@@ -125,6 +130,8 @@ def _mistakes(task: BatchTask) -> Iterator[str]:
             yield f"The name {name!r} in {field} leads out of the folder, or is none. Give a relative path of a file."
     if "\0" in task.check:
         yield "The check holds a NUL character. Give a command line."
+    if "\0" in task.model:
+        yield "The model holds a NUL character. Give the name of a model."
     if task.check_files and not task.check.strip():
         yield "There are check_files and no check. Give the command that uses them."
 
@@ -136,7 +143,7 @@ def _folder_mistakes(folder: str | Revision) -> Iterator[str]:
         return
     if not folder.repository or not Path(folder.repository).is_dir():
         yield f"The repository {folder.repository!r} is not a folder of this machine. Clone it, and name the clone."
-    if not folder.revision.strip() or folder.revision.startswith("-"):
+    if not folder.revision.strip() or folder.revision.startswith("-") or "\0" in folder.revision:
         yield f"The revision {folder.revision!r} cannot be one. Give a commit, a branch or a tag."
 
 
