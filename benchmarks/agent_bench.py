@@ -18,8 +18,8 @@ from collections.abc import Awaitable, Callable
 from benchmarks.engine_bench import ours, quiet
 
 from handrail import Agent, tool
-from handrail.cli.main import NEW_OBJECTS
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.lazy import NEW_OBJECTS
 from handrail.testing import ScriptedModel
 
 ROUNDS, TURNS, MANY = 40, 50, 500

@@ -23,7 +23,7 @@ from handrail.cli import (
 from handrail.cli.command_parser import CommandParser
 from handrail.cli.sessions_arguments import add_subcommand, comma_separated, whole
 from handrail.errors import HandrailError
-from handrail.lazy import lazy
+from handrail.lazy import LOADING_OBJECTS, lazy
 
 if TYPE_CHECKING:
     from handrail.tools import wording
@@ -347,11 +347,6 @@ def _unknown_command(word: str) -> str:
 
 SWITCH_SECONDS = 0.001
 """How long the thread that loads tools may hold up the one that talks to the model; 5 ms is usual."""
-NEW_OBJECTS = 50_000
-"""
-After so many, garbage is looked for. First calls with all they load make 35,000, and to look through 10,000 of those
-takes 2 ms; with 700, as usual, 500 conversations take half as much CPU time again.
-"""
 
 
 def _import_command(module: str) -> Any:
@@ -361,7 +356,7 @@ def _import_command(module: str) -> Any:
         return import_module(module)
     finally:
         gc.freeze()
-        gc.set_threshold(NEW_OBJECTS)
+        gc.set_threshold(LOADING_OBJECTS)
         gc.enable()
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from handrail.builtin.services import ToolServices
 from handrail.errors import HandrailError
-from handrail.lazy import lazy
+from handrail.lazy import LOADING_OBJECTS, NEW_OBJECTS, lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.session.conversation import Conversation
 from handrail.tools.events import CallQueued
@@ -131,8 +131,9 @@ class WarmUp:
             if not wait():
                 return
             step()
-        if gc.get_freeze_count():
-            gc.freeze()  # in a program that does so: what is loaded now stays, too
+        if gc.get_threshold()[0] == LOADING_OBJECTS:  # in our own program: what is loaded now stays
+            gc.freeze()
+            gc.set_threshold(NEW_OBJECTS)
 
     def _open_gate(self) -> None:
         """Open the gate, in the thread of the calls that would open it."""
