@@ -2,8 +2,8 @@
 Loads what the first call of a tool needs, in a thread, while the model thinks about the first request.
 
     request sent -> [a moment, in which it leaves] -> the supervisor of commands, a process that starts beside the rest
-                                                   -> what every call needs, and the gate -> the tools, those called
-                                                      first first, and with the shell the decisions on a few usual lines
+                                                   -> what every call needs -> the tools, those called first first,
+                                                      and with the shell the decisions on a few usual lines
 
 Each step begins when the event loop has nothing else to do, and none while calls run, so that loading does not compete
 with them. A call that comes before loading is done imports what it needs itself; if it is one of the shell, only the
@@ -19,10 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from handrail.builtin.services import ToolServices
-from handrail.errors import HandrailError
 from handrail.lazy import LOADING_OBJECTS, NEW_OBJECTS, lazy
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.session.conversation import Conversation
@@ -68,21 +67,6 @@ REHEARSED = (
 """Command lines that are decided on ahead and not run, which compiles patterns and loads the tables of usual ones."""
 
 
-class Wait(Protocol):
-    """Waits until a step may begin, and does `then` in the thread of the event loop; false = none may any more."""
-
-    def __call__(self, then: Callable[[], None] = ...) -> bool: ...
-
-
-def _do_nothing() -> None:
-    pass
-
-
-def _never_wait(then: Callable[[], None] = _do_nothing) -> bool:
-    then()
-    return True
-
-
 class WarmUp:
     """Starts with the first request of a session, once."""
 
@@ -107,7 +91,7 @@ class WarmUp:
                 wait = partial(_wait_until_free, asyncio.get_running_loop())
                 threading.Thread(target=self._load_later, args=(wait,), daemon=True).start()
 
-    def _load_later(self, wait: Wait) -> None:
+    def _load_later(self, wait: Callable[[], bool]) -> None:
         """Load when the request has left. A call that came at once may hold the event loop by then, but not this."""
         time.sleep(DELAY)
         if SHELL_PACKAGE in sys.modules:
@@ -115,7 +99,7 @@ class WarmUp:
         if wait():
             self.load(wait)
 
-    def load(self, wait: Wait = _never_wait) -> None:
+    def load(self, wait: Callable[[], bool] = lambda: True) -> None:
         """Load everything now. `wait` returns when the next step may begin; false = none may any more."""
         self._may_load.wait()
         modules = self._tool_modules()
@@ -125,7 +109,6 @@ class WarmUp:
             fetch(module)
         policy = self._prepare_policy()
         self._services()
-        wait(self._open_gate)
         for step in self._steps(modules, policy):
             self._may_load.wait()
             if not wait():
@@ -134,11 +117,6 @@ class WarmUp:
         if gc.get_threshold()[0] == LOADING_OBJECTS:  # in our own program: what is loaded now stays
             gc.freeze()
             gc.set_threshold(NEW_OBJECTS)
-
-    def _open_gate(self) -> None:
-        """Open the gate, in the thread of the calls that would open it."""
-        with suppress(HandrailError):  # the first call will say it
-            _ = self._conversation.config.rails.gate
 
     @staticmethod
     def _steps(modules: list[str], policy: "Policy") -> Iterator[Callable[[], object]]:
@@ -166,18 +144,11 @@ def _start_supervisor() -> None:
         supervisor.SUPERVISOR.start()
 
 
-def _wait_until_free(loop: asyncio.AbstractEventLoop, then: Callable[[], None] = _do_nothing) -> bool:
-    """Wait until an event loop comes to what waits least urgently, which is `then`; false if it is closed."""
+def _wait_until_free(loop: asyncio.AbstractEventLoop) -> bool:
+    """Wait until an event loop comes to what waits least urgently; false if it is closed."""
     free = threading.Event()
-
-    def act() -> None:
-        try:
-            then()
-        finally:
-            free.set()
-
     try:
-        loop.call_soon_threadsafe(act)
+        loop.call_soon_threadsafe(free.set)
     except RuntimeError:
         return False
     while not free.wait(1):
