@@ -5,6 +5,11 @@ import pytest
 from handrail.cli.main import run
 
 SLIPS = [
+    pytest.param(
+        ["view", "--export", "run.html"],
+        "Write one to a file with: handrail sessions export SESSION --format html -o FILE",
+        id="a flag of another command",
+    ),
     pytest.param(["sessions"], "handrail sessions: error: say which: list, show, ", id="no sub-command"),
     pytest.param(["config"], "handrail config: error: say which: get, set, unset, list, schema", id="with a metavar"),
     pytest.param(["sessions", "lst"], "choose from 'list'", id="an unknown sub-command"),

@@ -1,5 +1,6 @@
 """The commands, as a person runs them."""
 
+import errno
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.forked import program, unmeasured
+
+from handrail.cli.main import run
 
 LIGHT = {"handrail", "handrail.__main__", "importlib", "typing"}
 
@@ -305,6 +308,26 @@ def test_a_folder_that_is_gone_is_told_in_a_line(tmp_path: Path) -> None:
     assert (
         ran.stderr == "handrail: the folder that you are in does not exist any more. Change to another one: cd FOLDER\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "too many files are open (`ulimit -n` shows the limit). Raise"),
+        (RuntimeError("can't start new thread"), "no more processes or threads are allowed (`ulimit -u` shows the"),
+        (OSError(errno.EACCES, "Permission denied", "/x"), "Permission denied (/x). Check that it exists, that you"),
+    ],
+)
+def test_what_the_machine_does_not_allow_is_told_in_a_line(
+    error: Exception, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr("handrail.cli.tools.run", fail)
+
+    assert run(["tools"]) == 1
+    assert says in capsys.readouterr().err
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,25 @@ def test_a_file_that_may_not_be_read_is_not_changed_by_a_call(place: Place) -> N
 
     assert (refused["tool"], refused["status"], refused["read"]["status"]) == ("Read", "denied", "denied")
     assert (place.project / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "says"),
+    [(128, 0, "hello\n"), (32, 1, "could not be started: too many files are open (`ulimit -n` shows the limit). Try")],
+)
+def test_a_low_limit_of_open_files_is_enough_or_named(tmp_path: Path, files: int, code: int, says: str) -> None:
+    call = [sys.executable, "-m", "handrail", "call", "--allowedTools=Bash", "Bash", '{"command": "echo hello"}']
+    limit = f'ulimit -n {files}; exec "$@"'
+
+    ran = subprocess.run(
+        ["/bin/sh", "-c", limit, "sh", *call],
+        cwd=tmp_path,
+        env={**os.environ, "HANDRAIL_STATE_DIR": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ran.returncode == code
+    assert says in ran.stdout + ran.stderr

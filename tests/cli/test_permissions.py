@@ -57,6 +57,24 @@ def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
 # explain
 
 
+def test_rules_of_a_folder_that_is_not_trusted_are_named_as_a_change_and_count_with_trust(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".handrail").mkdir()
+    (project / ".handrail" / "settings.json").write_text(json.dumps(SETTINGS))
+    call, other = "Bash(npm run test -q)", "Bash(git push)"
+    (project / "examples").write_text('{"tool": "Bash", "input": {"command": "npm run test -q"}, "expect": "allow"}')
+
+    told, asked = explained(capsys, call), explained(capsys, other)
+
+    assert told["decision"] == "ask"
+    assert told["changes"][0]["change"] == "if the folder is trusted: handrail trust"
+    assert told["changes"][0]["decision"] == "allow"
+    assert "trusted" not in str(asked["changes"])
+    assert explained(capsys, call, "--trust")["decision"] == "allow"
+    assert [printed(capsys, "test", "examples", *flags)[0] for flags in ((), ("--trust",))] == [1, 0]
+
+
 @pytest.mark.proves("P3", "G21", "G11")
 def test_explain_names_the_rule_its_file_and_line_and_what_each_layer_says(
     project: Path, capsys: pytest.CaptureFixture[str]

@@ -80,7 +80,7 @@ def test_a_deny_rule_that_cannot_work_is_named_and_what_it_meant_is_refused_in_e
     told = capsys.readouterr().err
     assert "handrail: .claude/settings.json:" in told
     assert said in told
-    assert "asked for" in told
+    assert "consent" in told
 
 
 def test_the_same_slip_has_the_same_consequence_in_a_flag_an_argument_and_a_program(
@@ -183,7 +183,7 @@ def test_rules_for_tools_that_may_come_later_are_fine_and_allow_rules_are_only_w
     told = capsys.readouterr().err
     assert "settings.local.json:4: permissions.allow[0] is 'Bsh' - there is no tool 'Bsh'; there is Bash" in told
     assert "It has no effect." in told
-    assert "asked for" not in told
+    assert "consent" not in told
 
 
 def test_a_bare_read_rule_opens_no_secret_and_the_refusal_names_the_rule_that_does(repository: Repository) -> None:

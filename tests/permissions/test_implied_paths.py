@@ -15,7 +15,10 @@ DENIED = [
     "chmod -R 777 src", "cp a.py src/generated", "cp a.py link", "cp a.txt sub", "cp a.txt sub/", "cp -t sub a.txt",
     "mv a.txt sub/.", "mv -t sub a.txt", "ln -f a.txt sub", "install a.txt sub", "cp -r tree/. .", "cp -r tree/sub .",
     "cp -R keys out", "mv keys out", "find . -exec rm -r src \\;", "bash -c 'cd src && cp -r ../tree/sub ..'",
-    "cd sub && cp ../a.txt .", "tee src/generated/x < a.txt",
+    "cd sub && cp ../a.txt .", "tee src/generated/x < a.txt", "sed -i.txt s/a/b/ sub/a", "cp -S .txt b.txt sub/a",
+    "mkdir keep && cp a.txt keep", "mkdir keep; mv a.txt keep/", "mkdir -p keep; ln a.txt -t keep",
+    "mkdir x; cp -r tree/sub x",
+    "for d in keep; do mkdir $d; cp a.txt $d; done",
 ]  # fmt: skip
 ASKED = [
     "cp -r evil/. .",
@@ -24,12 +27,35 @@ ASKED = [
     "mv evil new",
     "cp -r evil/. outward",
     "cp b.txt out-dir",
+    "sed -i.json s/a/b/ .mcp",
+    "sed -i .json s/a/b/ .mcp",
+    "sed --in-place=.json s/a/b/ .mcp",
+    "sed -n -i.json p .mcp",
+    "sed -i.toml s/a/b/ a.txt mise",
+    "cp -S .json a.txt .mcp",
+    "cp -bS .json a.txt .mcp",
+    "cp -S.json a.txt .mcp",
+    "cp --suf=.json a.txt .mcp",
+    "mv --suffix .json a.txt .mcp",
+    "cp -S .json evil/.mcp .",
+    "mv -S rc a.txt .bash",
+    "cp -S.json -S.1 -S.2 -S.3 -S.4 -S.json a.txt .mcp",
+    "mkdir -p x/y && cp -r evil/.husky x/y",
+    "mkdir new && cp -r evil new",
 ]
 ALLOWED = ["rm -rf tree", "rm -rf evil", "mv tree new", "cp a.txt tree", "cp -r tree new", "mkdir src/new", "touch src"]
+ALLOWED += ["mkdir new && cp a.txt new", "cp a.txt keep", "mkdir new; cp -r tree new; mv a.py new/"]
+ALLOWED += ["sed -i.bak s/a/b/ a.py", "cp -S .old a.py b.txt", "sed -i -e s,a.json,b, .mcp", "mv -b a.py new"]
 
 
 def project(tmp_path: Path, mode: str) -> World:
-    denied = ["Edit(src/generated/**)", "Edit(./sub/a.txt)", "Read(keys/private)"]
+    denied = [
+        "Edit(./keep/a.txt)",
+        "Edit(./x/sub/a.txt)",
+        "Edit(src/generated/**)",
+        "Edit(./sub/a.txt)",
+        "Read(keys/private)",
+    ]
     world = World(tmp_path, mode=mode, rules={"allow": ["Bash"] if mode == "default" else [], "deny": denied})
     for name in ("src/generated/a.py", "sub/a.txt", "a.txt", "b.txt", "a.py", "tree/sub/a.txt", "keys/private"):
         world.file(name)

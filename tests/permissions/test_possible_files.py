@@ -72,6 +72,8 @@ READS = [
     'git log -p -- .env', 'git show :.env', 'git cat-file -p HEAD:.env', 'pip install -r .env', 'npm publish .env',
     'gcc -x c .env', 'gcc @.env', 'java @.env', 'tar cf - --files-from=list', 'tar cf - -T list', 'tar czf - ./',
     'tar cf - /home/dev/proj', 'tar cf - ..', 'zip -r - ../proj', 'cp -a ../proj /tmp/z', 'rsync -a ./ h:/x',
+    'yq \'load_str(".env")\' a.yaml', 'foo \'load(".env")\'', "foo 'load(.env)'", "foo 'a;.env'", "gs -c '(.env)run'",
+    'gnuplot -e \'load".env"\'', 'foo --eval=\'r(".env")\'', "duckdb -c 'select*from\".env\"'", "X='r(.env)' foo",
     'scp .env h:', '7z a o.7z .env', 'busybox less .env', 'less -f .env', 'view .env', 'base32 .env',
     'emacs -nw .env', 'split .env', 'csplit .env 1', 'paste .env', 'column .env', 'fold .env', 'nl .env', 'rev .env',
     'shuf .env', 'iconv .env', 'hexdump -C .env', 'file -f .env', 'sha256sum .env', 'cmp .env a.txt', 'look a .env',

@@ -102,6 +102,8 @@ bat cache --clear
 bat /etc/passwd
 exa /
 shellcheck -x a.sh
+shellcheck -a a.sh
+shellcheck --norc --check-sourced a.sh
 shellcheck /etc/profile
 fzf
 fzf --preview 'cat {}'

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from errno import EAGAIN
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,11 +27,15 @@ from handrail.errors import HandrailError
 from handrail.lazy import LOADING_OBJECTS, lazy
 
 if TYPE_CHECKING:
+    from handrail.processes import start_problem
     from handrail.tools import wording
 else:
+    start_problem = lazy("handrail.processes.start_problem")
     wording = lazy("handrail.tools.wording")
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+NO_THREAD = "can't start new thread"
+"""What Python says when the limit of processes and threads is reached."""
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -79,6 +84,7 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     common.add_argument("--json", action="store_true", help="print JSON; test and lint: one object per line")
     hooks = argparse.ArgumentParser(add_help=False, parents=[common])
     hooks.add_argument("--run-hooks", action="store_true", help="run the hooks, instead of only naming them")
+    hooks.add_argument("--trust", action="store_true", help="decide as if the folder were trusted")
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     explain = add_subcommand(what, "explain", "why a call is allowed, asked about or denied", parents=[hooks])
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
@@ -365,8 +371,10 @@ def _file_problem(error: OSError) -> str:
         os.getcwd()  # noqa: PTH109  # pathlib may not be loaded yet
     except FileNotFoundError:
         return "the folder that you are in does not exist any more. Change to another one: cd FOLDER"
+    if (too_many := start_problem.TOO_MANY.get(error.errno or 0)) is not None:
+        return f"{too_many}. Raise the limit, or close other programs."
     where = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror}{where}. Look whether it exists, may be used and has room."
+    return f"{error.strerror}{where}. Check that it exists, that you may use it, and that the disk is not full."
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -391,5 +399,10 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE
     except OSError as error:
         _import_command("handrail.cli.permission_flags").warn(_file_problem(error))
+        return FAILED
+    except RuntimeError as error:
+        if str(error) != NO_THREAD:
+            raise
+        _import_command("handrail.cli.permission_flags").warn(_file_problem(OSError(EAGAIN, NO_THREAD)))
         return FAILED
     return code

@@ -131,6 +131,14 @@ def matches(parts: Sequence[str | PatternMatcher], folder: str) -> Iterator[str]
             yield from matches(rest, path)
 
 
+def read_link(path: str) -> str:
+    """The text of a link; empty for anything else."""
+    try:
+        return str(Path(path).readlink())
+    except OSError:
+        return ""
+
+
 class FolderContents(NamedTuple):
     """The paths in a folder, at any depth, relative to it."""
 

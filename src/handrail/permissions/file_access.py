@@ -7,7 +7,7 @@ Places are assessed once, when the case is built; decisions and explanations rea
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from handrail.files.paths import FileKind, FolderContents, PatternMatcher, Place
+from handrail.files.paths import FileKind, FolderContents, PatternMatcher, Place, read_link
 from handrail.named_tuples import NamedTuple
 from handrail.permissions.paths import below, doubt, doubt_of_look, protected_place, secret_place
 from handrail.permissions.patterns import PathIndex
@@ -68,6 +68,7 @@ class Lookup(NamedTuple):
     match_files: Callable[[Sequence[str | PatternMatcher], str], tuple[str, ...] | None]
     exists: Callable[[str, str], bool]
     beneath: Callable[[str, bool], FolderContents | None]
+    read_link: Callable[[str], str] = read_link
 
 
 def assess_place(

@@ -7,6 +7,7 @@ Removing a protected file together with its folder changes nothing that runs lat
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import OBJECTING, READING, FileAccess, FileEffect, Lookup, assess_place
@@ -16,17 +17,26 @@ from handrail.shell.model import Does, Segment, Word
 # Their last word is the target of the others; any other command that writes a folder may write what is in it.
 COPIERS = frozenset(("cp", "mv", "ln", "install", "rsync", "scp"))
 SHALLOW = frozenset(("mkdir", "touch", "rmdir"))
+MAX_SUFFIXES = 4  # the last one counts, and what stands behind it may be one
+# The option whose value is added to the name of a file to keep what was in it.
+BACKUPS = {"sed": ("i", "--in-place"), **dict.fromkeys(("cp", "mv", "ln", "install", "rsync"), ("S", "--suffix"))}
 
 Places = Callable[[Word], Iterable[Place | None]]
 
 
 def implied_accesses(
-    segment: Segment, part: int, places: Places, policy: Policy, lookup: Lookup
+    segment: Segment, part: int, places: Places, policy: Policy, lookup: Lookup, *, alone: bool = True
 ) -> Iterator[FileAccess]:
-    """The file accesses that one command of a line implies. `places` resolves its words."""
+    """
+    The file accesses that one command of a line implies. `places` resolves its words.
+
+    If it is not alone, what is missing may be a folder by the time that it runs: `mkdir new && cp a.txt new`.
+    """
     if segment.name in SHALLOW or not segment.writes:
         return
     written, read = known_places(segment.writes, places), known_places(segment.reads, places)
+    for path in backups(segment, written, read):
+        yield assess_place(policy, lookup.locate(path, "/"), FileEffect.WRITE, path, part)
     if segment.name not in COPIERS:
         for place in written:
             yield from accesses_inside(place, FileEffect.WRITE, part, policy, lookup)
@@ -37,12 +47,42 @@ def implied_accesses(
         yield from accesses_inside(place, effect, part, policy, lookup)
     for target in written:
         for source in (*read, *written):
-            if source is not target:  # `cp -t target source` writes both, as far as its words tell
-                yield from landing(source, target, part, policy, lookup)
+            if source is target:  # `cp -t target source` writes both, as far as its words tell
+                continue
+            yield from landing(source, target, part, policy, lookup)
+            if target.kind is FileKind.MISSING and not alone:
+                made = replace(target, kind=FileKind.FOLDER)
+                files = landing(source, made, part, policy, lookup)
+                yield from (file for file in files if file.protected or has_objection(file, policy))
 
 
 def known_places(words: Iterable[Word], places: Places) -> list[Place]:
     return [place for word in words for place in places(word) if place is not None]
+
+
+def backups(segment: Segment, written: list[Place], read: list[Place]) -> Iterator[str]:
+    """The paths to which the old contents of files go: `sed -i.bak x` writes x.bak."""
+    option = BACKUPS.get(segment.name)
+    found = suffixes_in([str(word) for word in segment.argv[1:]], *option) if option else ()
+    suffixes = list(dict.fromkeys(reversed(list(found))))[:MAX_SUFFIXES]
+    inside = [posixpath.join(folder.absolute, posixpath.basename(each.absolute)) for folder in written for each in read]
+    for path in dict.fromkeys((*(place.absolute for place in written), *inside)) if suffixes else ():
+        folder, name = posixpath.split(path)
+        for suffix in suffixes:  # sed puts the name in place of a star
+            yield posixpath.join(folder, suffix.replace("*", name) if "*" in suffix else name + suffix)
+
+
+def suffixes_in(words: list[str], letter: str, name: str) -> Iterator[str]:
+    """The values of an option, also in a cluster and abbreviated; the next word may be one if it is a plain name."""
+    for at, word in enumerate(words):
+        behind = [each for each in words[at + 1 : at + 2] if "/" not in each]
+        head, equals, value = word.partition("=")
+        if equals and head.startswith(name[:3]) and name.startswith(head):
+            yield value
+        elif word.startswith("-") and not word.startswith("--") and letter in word:
+            yield from filter(None, (word.partition(letter)[2], *behind))
+        elif word.startswith(name[:3]) and name.startswith(word):
+            yield from behind
 
 
 def accesses_inside(

@@ -30,6 +30,7 @@ SEPARATORS = frozenset("=:,@+<>|")
 CLUSTER = lazy_pattern(r"-[A-Za-z]{1,6}")
 NO_NAME = lazy_pattern(r"[\s'\"`()\[\]{},;=<>|&:@]+")
 NO_PATTERN = lazy_pattern(r"[\s'\"`(){},;=<>|&:@]+")
+IN_TEXT = lazy_pattern(r"[\s'\"`();&]")  # a word with one of these may be a text, in which files are named
 PROCESS_PATH = lazy_pattern(r"/proc/|/dev/fd/")
 LETTER = lazy_pattern(r"\w")
 EXPANDED = lazy_pattern(r"[$`]")
@@ -143,7 +144,7 @@ class SegmentFiles:
         for name, word in self.segment.env[:MAX_WORDS] if self.segment.argv else ():
             if FILE_VARIABLES.match(name) and any(map(is_unknown, self.settle(word).pieces)):
                 yield self.unknown(word)
-            elif " " in str(word):
+            elif IN_TEXT.search(str(word)):
                 yield from self.named_in([str(word)], run=VARIABLES.match(name) is not None)
 
     def settle(self, word: Word) -> Word:
@@ -160,11 +161,11 @@ class SegmentFiles:
         return word._replace(pieces=tuple(pieces))
 
     def unless_known(self, word: Word) -> Iterator[FileAccess]:
-        """A question if it may be any file, and files that it speaks of where it is a text with several words."""
+        """A question if it may be any file, and files that it speaks of where it may be a text."""
         expands = any(piece.kind in (PieceKind.GLOB, PieceKind.BRACE) for piece in word.pieces)
         if any(map(is_unknown, word.pieces)) or (expands and None in self._places(self.segment, word)):
             yield self.unknown(word)
-        elif " " in str(word) and not str(word).startswith(("-m", "--message=")):
+        elif IN_TEXT.search(str(word)) and not str(word).startswith(("-m", "--message=")):
             yield from self.named_in([str(word)])
 
     def of_cut(self, word: Word) -> Iterator[FileAccess]:

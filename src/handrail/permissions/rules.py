@@ -105,12 +105,12 @@ class RuleProblem:
     def consequence(self) -> str:
         """What happens until it is corrected."""
         if self.broad:
-            return "Until it is corrected, every call that does not only read is asked for."
+            return "Until it is corrected, every call that does more than read needs consent."
         if self.meant:
             names = dict.fromkeys(
                 rule.tool if rule.spec is None else f"{rule.tool}({rule.spec})" for rule in self.meant
             )
-            return f"Until it is corrected, calls of {', '.join(names)} are asked for."
+            return f"Until it is corrected, calls of {', '.join(names)} need consent."
         return HARMLESS
 
 

@@ -16,7 +16,9 @@ from handrail.permissions.case import ELSEWHERE, TOO_MUCH, Case, limit_listing, 
 from handrail.permissions.command_parts import CommandPart, in_background, parts_of
 from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place, guards_files
+from handrail.permissions.guessed_files import guessed_texts, handed_words
 from handrail.permissions.implied_paths import SHALLOW, implied_accesses
+from handrail.permissions.made_links import MadeLink, led_to, made_links
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import possible_files
@@ -30,7 +32,6 @@ from handrail.shell.removals import Removal, possible_removals, removals
 
 TILDE = lazy_pattern(r"~([+-]?\d*|[A-Za-z_][\w.-]*)(?=/|\Z)")
 HOME_OR_PWD = lazy_pattern(r"\$(?:(HOME|PWD)(?!\w)|\{(HOME|PWD)\b[^}]*\})")
-MAX_GUESSED = 40
 # What lies behind these is decided by the process that looks: its folder, its root, its open files.
 PROCESS_PATH = lazy_pattern(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files)(?:/|\Z)|/dev/fd/[^/]+/")
 PROCESS_FOLDERS = ("/proc/", "/dev/fd/")
@@ -92,8 +93,7 @@ def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edit
 def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
     """The files that a command line accesses."""
     positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
-    # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
-    finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
+    finder = Finder(policy, lookup, analysis)
     finite = lookup._replace(beneath=limit_listing(lookup.beneath))
     leaves_out = analysis.verdict is CommandVerdict.READ_ONLY
     checked = leaves_out and is_unguarded(policy)  # names are then looked at where conditions are
@@ -106,15 +106,16 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield FileAccess(None, FileEffect.READ, segment.name, at, doubt=ELSEWHERE)
         for word in segment.writes:
             yield from finder.files(segment, word, FileEffect.WRITE, at)
-        implied = implied_accesses(segment, at, partial(finder.places, segment), policy, finite)
+        find = partial(finder.places, segment)
+        implied = implied_accesses(segment, at, find, policy, finite, alone=len(analysis.segments) == 1)
         deeper = recursive_reads(segment, at, finder.places, policy, finite, leaves_out=leaves_out, checked=checked)
         otherwise = FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
         yield from unless_too_much(chain(implied, deeper), otherwise)
         for effect in segment.effects:
             if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away: written as well
                 yield from finder.files(segment, effect.word, FileEffect.WRITE, at)
-        if not segment.entry or segment.does(Does.UNLISTED):
-            yield from finder.guess_files(segment, at)
+        yield from finder.guess_files(segment, at)
+    yield from finder.find_handed(analysis)
     yield from finder.find_removed(analysis)
     yield from guarded_files(analysis, finder, finite)
 
@@ -139,8 +140,12 @@ def is_of_process(path: str) -> bool:
 class Finder:
     """Resolves words of a command to places in the file system."""
 
-    def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
-        self.policy, self.lookup, self.dotted = policy, lookup, dotted
+    def __init__(self, policy: Policy, lookup: Lookup, analysis: Analysis) -> None:
+        self.policy, self.lookup = policy, lookup
+        # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
+        self.dotted = analysis.verdict is not CommandVerdict.READ_ONLY
+        self.links: tuple[MadeLink, ...] = ()
+        self.links = made_links(analysis, self.places, lookup)
 
     def files(self, segment: Segment, word: Word, effect: FileEffect, part: int) -> Iterator[FileAccess]:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
@@ -152,7 +157,14 @@ class Finder:
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
         """Every place that a word can mean in the folders its command may run in; None means any place."""
         found = places(segment, word, self.policy.cwd, self.policy.home, self.find)
+        found = (each for place in found for each in self.with_links(place, segment))
         return (None if place is not None and is_of_process(place.absolute) else place for place in found)
+
+    def with_links(self, place: Place | None, segment: Segment) -> Iterator[Place | None]:
+        """A place, and where it leads through links that other commands of the line make."""
+        yield place
+        if place is not None and self.links:
+            yield from led_to(place, segment, self.links, self.lookup)
 
     def find(self, folder: str, path: PathText) -> Iterable[Place | None]:
         """The files of a pattern, and the pattern taken literally where that may be a file; else the path."""
@@ -200,17 +212,24 @@ class Finder:
             for text in filter(None, removal_texts(removal.word, base, policy.home, plain=part < 0)):
                 path = posixpath.join(base, text)
                 if not removal.guessed or critical(path, policy.home, policy.working_dirs):
-                    yield assess_place(policy, self.lookup.locate(text, base), effect, str(removal.word), part)
+                    for place in filter(None, self.with_links(self.lookup.locate(text, base), removal.segment)):
+                        yield assess_place(policy, place, effect, str(removal.word), part)
 
     def guess_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
-        """Any argument of an unknown program may be a file."""
-        for word in segment.argv[1 : MAX_GUESSED + 1]:
-            text = word.literal or ""
-            text = text.partition("=")[2] if text.startswith("-") else text.removeprefix("@")
-            for folder in segment.cwds if text else ():
-                base = posixpath.join(self.policy.cwd, folder or "")
-                if "/" in text or "." in text or self.lookup.exists(text, base):
-                    yield assess_place(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
+        """The files that a command may touch of whose words the tables do not say everything."""
+        for text, folder in guessed_texts(segment):
+            base = posixpath.join(self.policy.cwd, folder)
+            if "/" in text or "." in text or (text and self.lookup.exists(text, base)):
+                yield assess_place(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
+
+    def find_handed(self, analysis: Analysis) -> Iterator[FileAccess]:
+        """The protected files whose names one command of a line hands to another that writes."""
+        for part, found in handed_words(analysis):
+            for base in (posixpath.join(self.policy.cwd, folder or "") for folder in found.segment.cwds):
+                for text in filter(None, removal_texts(found.word, base, self.policy.home, plain=False)):
+                    place = self.lookup.locate(text, base)
+                    file = assess_place(self.policy, place, FileEffect.MAYBE, str(found.word), part)
+                    yield from [file] if file.protected else []
 
 
 def has_loop_name(word: Word) -> bool:

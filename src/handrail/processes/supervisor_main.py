@@ -223,7 +223,7 @@ def _serve(control: int, outbox: int, answers: int) -> None:
 
 
 def _close_all_above(*kept: int) -> None:
-    os.closerange(max(kept) + 1, 2 * HIGH)
+    os.closerange(max(kept) + 1, 8 * HIGH)
 
 
 def _report(outbox: int, news: bytes, pid: int) -> bool:

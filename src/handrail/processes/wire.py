@@ -8,6 +8,7 @@ import marshal
 import os
 import sys
 from _socket import SCM_RIGHTS, SOL_SOCKET, socket
+from errno import EMFILE
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 COMMAND, SWEEP = b"c", b"s"
 MAX_FDS = 32
-HIGH = 200
+HIGH = 64
 """Descriptors are moved up here when they arrive, so that any low number is free for the command."""
 CHUNK = 1 << 20
 
@@ -25,13 +26,16 @@ def receive(control: socket) -> tuple[bytes, list[int]]:
     """One job and the descriptors that came with it, none of which the command inherits by accident."""
     kind, data, _, _ = control.recvmsg(1, 4 * MAX_FDS + 64)
     raw = b"".join(part for level, sort, part in data if (level, sort) == (SOL_SOCKET, SCM_RIGHTS))
-    fds: list[int] = []
-    for at in range(0, len(raw) - 3, 4):
-        fd = int.from_bytes(raw[at : at + 4], sys.byteorder)
-        fds.append(fcntl(fd, F_DUPFD_CLOEXEC, HIGH))
+    fds = [int.from_bytes(raw[at : at + 4], sys.byteorder) for at in range(0, len(raw) - 3, 4)]
+    try:
+        high = [fcntl(fd, F_DUPFD_CLOEXEC, HIGH) for fd in fds]
+    except OSError:  # the limit of open files is too low
+        socket(fileno=fds[0]).sendall(message("failed", EMFILE, b""))
+        raise
+    for fd in fds:
         os.close(fd)
     control.detach()
-    return kind, fds
+    return kind, high
 
 
 def whole(call: socket) -> bytes:

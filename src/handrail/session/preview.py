@@ -120,6 +120,11 @@ class CallPreview:
         return replace(services, skills=_skills_to_judge(self._settings))
 
     @property
+    def ignores_folder(self) -> bool:
+        """Whether settings of the folder are ignored because it is not trusted."""
+        return bool(self._settings.loaded.settings.ignored)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The settings files that count here, the strongest first."""
         return tuple(layer.document.file.shown for layer in self._settings.loaded.settings.layers)

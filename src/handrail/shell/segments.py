@@ -97,7 +97,7 @@ class SegmentBuilder:
     def command(self, command: Simple | Compound, scope: Scope, place: Position) -> Way:
         if isinstance(command, Simple):
             return self.simple(command, scope, place)
-        effects = self.redirections(command.redirections, scope, place)
+        effects, _ = self.redirections(command.redirections, scope, place)
         if command.kind == "for":
             command = command._replace(words=scope.expand_arrays(command.words))
         expanded, inserted = self.words(command.words, scope, place)
@@ -171,7 +171,7 @@ class SegmentBuilder:
     # simple commands
 
     def simple(self, command: Simple, scope: Scope, place: Position) -> Way:
-        effects = self.redirections(command.redirections, scope, place)
+        effects, opened = self.redirections(command.redirections, scope, place)
         names: list[str] = []
         sources: Inserted = ()
         for variable, word in command.assigns:
@@ -190,7 +190,7 @@ class SegmentBuilder:
             command.end,
             env=command.assigns,
             redirections=command.redirections,
-            inserted=inserted,
+            inserted=inserted + opened,
         )
         if not command.words:
             return self.assignments(command, segment, effects, scope, place)
@@ -363,15 +363,19 @@ class SegmentBuilder:
                 place = place._replace(fed_by=Segment(words, text.start, text.end, entry="echo", cwds=scope.folders))
         return place
 
-    def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> list[Effect]:
+    def redirections(
+        self, redirections: tuple[Redirection, ...], scope: Scope, place: Position
+    ) -> tuple[list[Effect], Inserted]:
         effects: list[Effect] = []
+        inserted: Inserted = ()
         for redirection in redirections:
             heredoc = redirection.operator in ("<<", "<<-")
             target = self.bodies[redirection.target.start] if heredoc else redirection.target
-            effects += self.words((target,), scope, place)[0]
+            expanded, printed = self.words((target,), scope, place)
+            effects, inserted = effects + expanded, inserted + printed
             if not heredoc and redirection.operator != "<<<":
                 effects += redirect(redirection.operator, scope.resolve(target))
-        return effects
+        return effects, inserted
 
 
 def needs_look_at_names(segment: Segment) -> bool:

@@ -5,6 +5,7 @@ from handrail.builtin.bash.shell import Shell
 from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, TaskRequest
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import Where
+from handrail.processes.start_problem import start_problem
 from handrail.tools.context import ToolContext
 
 
@@ -30,6 +31,4 @@ async def start_background(
         return await tasks.start(request, prepared.command, prepared.close)
     except OSError as error:
         prepared.close()
-        raise ToolError(
-            f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
-        ) from error
+        raise ToolError(f"The command could not be started: {start_problem(error)}") from error

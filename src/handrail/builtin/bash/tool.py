@@ -23,6 +23,7 @@ from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import Where
 from handrail.processes.spawn import End, Running, start_stored
+from handrail.processes.start_problem import start_problem
 from handrail.tools.access import Access, Width
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -165,9 +166,7 @@ class Bash(Tool[BashInput]):
             running = await start_stored(prepared.command, nothing, kept.fd, self._services.output_quota())
             return await run_with_progress(running.wait(), kept.fd, ctx)
         except OSError as error:
-            raise ToolError(
-                f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
-            ) from error
+            raise ToolError(f"The command could not be started: {start_problem(error)}") from error
         except asyncio.CancelledError:
             if running:
                 await running.stop_and_wait()

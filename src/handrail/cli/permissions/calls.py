@@ -139,7 +139,7 @@ def open_preview(
         mode=chosen.mode,
         settings=chosen.settings,
         add_dirs=chosen.add_dir,
-        trust=trust,
+        trust=trust or getattr(chosen, "trust", False),
         run_hooks=getattr(chosen, "run_hooks", False),
         on_warning=on_warning,
     )

@@ -24,6 +24,7 @@ from handrail.permissions.suggest import suggest
 from handrail.processes.sandbox_contract import Standing, Where
 from handrail.session.preview import PreviewedCall
 
+TRUSTED = "if the folder is trusted: handrail trust"
 EXIT = {"allow": 0, "ask": 1, "deny": 1, "error": 1}
 
 
@@ -42,7 +43,11 @@ async def explain(chosen: argparse.Namespace) -> dict[str, Any]:
         tools = KnownTools(preview.loaders)
         request = tools.request(tools.read_call(chosen.tool, chosen.input), preview.policy.cwd)
         found = await preview.look(request, preview.policy)
-        return {**explanation(found, hooks_asked=chosen.run_hooks), "files": list(preview.files)}
+        told = {**explanation(found, hooks_asked=chosen.run_hooks), "files": list(preview.files)}
+        if preview.ignores_folder:
+            async with open_preview(chosen, lambda _warning: None, trust=True) as trusted:
+                told["changes"] = [*try_change(found, told["decision"], trusted.policy, TRUSTED), *told["changes"]]
+        return told
 
 
 def explanation(call: PreviewedCall, *, hooks_asked: bool) -> dict[str, Any]:

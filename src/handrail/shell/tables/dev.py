@@ -12,8 +12,9 @@ SOURCES = {
 
 COMMANDS: dict[str, Command] = {
     "shellcheck": Command(
-        # -x follows `source` into other files.
-        flags="-a --check-sourced --list-optional --norc -V --version",
+        # -x follows `source` into other files, and so does a .shellcheckrc; -a shows what is in them.
+        flags="--list-optional --norc -V --version",
+        never={"-a --check-sourced": "shows lines of files that a script names"},
         optional={"-C --color": TEXT},
         values={
             "-f --format -e --exclude -i --include -o --enable -s --shell -S --severity -W --wiki-link-count": TEXT
