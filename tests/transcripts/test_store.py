@@ -108,12 +108,17 @@ def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
     path = talk(
         store.create("/proj"),
         UserMessage((Text(f"my key is {key} and hush-hush-hush of customer-77"),)),
-        AssistantMessage((ToolUse("t", "Bash", {"command": f"curl -H 'x-api-key: {key}'"}),)),
+        AssistantMessage(
+            (
+                ToolUse("t", "Bash", {"command": f"curl -H 'x-api-key: {key}'"}),
+                ToolUse("u", "mcp__db__open", {"login": {"password": "swordfish"}}),
+            )
+        ),
     )
 
     written = path.read_text()
 
-    assert not any(secret in written for secret in (key, "hush-hush-hush", "customer-77"))
+    assert not any(secret in written for secret in (key, "hush-hush-hush", "customer-77", "swordfish"))
     assert len(rebuild(read(path)).messages) == 3
 
 

@@ -47,6 +47,8 @@ def _assigned_value(shortest: int, contains: str) -> str:
         rf">((?![$<{{\[%])[^<\s]{size})</",
         rf"(?:=|%3[dD]){bare}",
         rf"[ \t]{{0,4}}[:=][ \t]{{1,4}}(?:[|>][+-]?[ \t]*\n[ \t]{{1,20}})?{bare}[ \t]*(?:[#;][^\n]*)?\r?$",
+        rf"\\{{0,7}}[\"']?,?\s{{1,40}}\\{{0,7}}[\"']?[vV]alue\\{{0,7}}[\"']?:\s{{0,4}}{_QUOTE}({_QUOTED}{size}){_QUOTE}",
+        rf"[\"']?\s{{1,40}}value:[ \t]{{1,4}}{bare}[ \t]*\r?$",
     )
     return rf"(?m:{'|'.join(forms)})"
 
@@ -64,6 +66,7 @@ WORD_LINE = lazy_pattern(
 WORD_PLACE = lazy_pattern(r"(?:[?&;][ \t]{0,2}[\w.-]{0,40}|(?<![\w-])--[A-Za-z-]{0,40})\Z")
 LINE_WORD = rf"(?m:=({_BARE}{{4,300}}+)[ \t]*(?:\r?$|\\[nr]|\"))"
 PLACE_WORD = rf"(?m:=({_BARE}{{4,300}}+)(?=[&;\s\"']|$))"
+WORKING_FOLDER = lazy_pattern(r"(?i)([\"'])pwd\1\s{0,4}:\s{0,4}[\"']/")
 NO_VALUES = frozenset(("none", "null", "true", "false", "undefined", "password", "passwd", "secret", "token", "pass"))
 # a name with an underscore and a mixture that no word is: `setx AWS_SECRET_ACCESS_KEY ...`
 KEY_BEHIND_BLANK = (
@@ -76,6 +79,8 @@ def assigned_values(text: str, small: str) -> Iterator[tuple[int, int, bool]]:
     if len(small) != len(text):  # this letter is two in small letters, and then the places in the two texts differ
         small = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i").lower()
     for is_password, start, end in _names(small):
+        if text[end : end + 1].isalnum():
+            continue  # `tokens`: no value begins with a letter or a digit, and patterns take 2 ms to compile
         value = _password(text, start, end) if is_password else _key(text, start, end)
         if value is not None and value.lastindex is not None:
             yield *value.span(value.lastindex), is_password
@@ -83,6 +88,8 @@ def assigned_values(text: str, small: str) -> Iterator[tuple[int, int, bool]]:
 
 def _password(text: str, start: int, end: int) -> re.Match[str] | None:
     value = re.compile(PASSWORD_VALUE).match(text, end)
+    if value is not None and WORKING_FOLDER.match(text, max(start - 1, 0)):
+        return None
     before = max(start - 160, 0)
     if value is None and FLAG.search(text, before, start):
         value = re.compile(PASSWORD_FLAG).match(text, end)

@@ -10,11 +10,13 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from handrail.conversation.assigned_secrets import assigned_values
 from handrail.conversation.secret_shapes import IN_TEXT, IN_WORDS, NEEDLES, long_words
 from handrail.errors import PatternError
+from handrail.lazy import lazy_pattern
 from handrail.records import record
 
 SECRET_WORDS = frozenset({"KEY", "KEYS", "PASS", "PASSWD", "PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT"})
@@ -35,6 +37,11 @@ SECRET_HEADERS = frozenset(
         "x-goog-api-key",
     }
 )
+
+TELLING = lazy_pattern(r"(?i)pass|pwd|psk|secret|token|key|auth|cookie")
+"""What is in a name that may say that its value is secret; most names have none of it."""
+LONGEST_NAME = 200
+QUOTES = lazy_pattern(r"[\"'`\\]")
 
 MARKER = r"\[redacted:([^\[\]\s]*)\]"
 LABELS = frozenset(("password", "assigned-key", "pattern", *(label for _, _, label, _ in NEEDLES)))
@@ -100,6 +107,19 @@ class Redactor:
         """The text without secrets."""
         return apply_edits(text, self.spans(text))
 
+    def named_text(self, name: str, text: str) -> str:
+        """The text without secrets; all of it is one if its name says so, as in `"password": "..."`."""
+        clean = self.text(text)
+        if not _may_tell(name):
+            return clean
+        head = len(as_entry(name, ""))
+        edits = [
+            TextEdit(max(edit.start, head) - head, min(edit.end, head + len(clean)) - head, edit.text)
+            for edit in self.spans(f'{as_entry(name, clean)}"')
+            if edit.end > head
+        ]
+        return apply_edits(clean, edits)
+
     def value(self, value: Any) -> Any:
         """A JSON value with every string in it redacted, names included. What is nested too deeply is left out."""
         if not self.patterns and self._has_none(value):
@@ -118,11 +138,33 @@ class Redactor:
             case Mapping() | list() | tuple() if depth >= DEEPEST:
                 return "[nested too deeply]"
             case Mapping():
-                return {self.text(str(name)): self._redact_value(each, depth + 1) for name, each in value.items()}
+                return {
+                    self.text(str(name)): self.named_text(shown, each)
+                    if isinstance(each, str) and (shown := telling_name(str(name), value))
+                    else self._redact_value(each, depth + 1)
+                    for name, each in value.items()
+                }
             case list() | tuple():
                 return [self._redact_value(each, depth + 1) for each in value]
             case _:
                 return value
+
+
+def telling_name(name: str, entries: Mapping[Any, Any]) -> str:
+    """The name that may say that an entry of an object is secret; of `"name": "PASSWORD", "value": "..."` the first."""
+    if name == "value":
+        name = next((str(entries[each]) for each in ("name", "key") if each in entries), name)
+    return name if _may_tell(name) else ""
+
+
+def as_entry(name: str, text: str) -> str:
+    """A name and a text as a line of JSON in which the text ends at the next quote."""
+    return f'"{name}": "{QUOTES.sub("x", text)}'
+
+
+@lru_cache(maxsize=1024)
+def _may_tell(name: str) -> bool:
+    return len(name) <= LONGEST_NAME and TELLING.search(name) is not None
 
 
 def build_redactor(
@@ -190,6 +232,8 @@ def _collect_texts(value: Any, texts: list[str], depth: int) -> bool:
         for name, each in value.items():
             if type(name) is not str or not _collect_texts(each, texts, depth + 1):
                 return False
+            if type(each) is str and (shown := telling_name(name, value)):
+                texts.append(f'{as_entry(shown, each)}"')
         texts += value
     elif kind in (list, tuple) and depth < DEEPEST:
         return all(_collect_texts(each, texts, depth + 1) for each in value)

@@ -135,6 +135,15 @@ async def test_no_secret_reaches_the_record(tmp_path: Path, audit: Audit) -> Non
     assert len(kept(audit)) == 4
 
 
+@pytest.mark.proves("R10")
+async def test_no_value_reaches_the_record_whose_name_says_that_it_is_secret(tmp_path: Path, audit: Audit) -> None:
+    desk = Desk(tmp_path, audit=audit)
+    await desk.gate.decide(desk.request(Write(), file_path="a.txt", password="swordfish"), Evidence())
+
+    assert "swordfish" not in audit.file.read_text()
+    assert kept(audit)[0]["input"]["password"] == "[redacted:password]"
+
+
 async def test_patterns_of_the_user_count_as_secrets(tmp_path: Path) -> None:
     audit = Audit(tmp_path / "audit", build_redactor({}, ["^ls$"]))
     await Desk(tmp_path, audit=audit).bash("ls")

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.conversation.redact import Redactor
+from handrail.conversation.redact import Redactor, as_entry, telling_name
 from handrail.files.private_folder import make_private_folder
 from handrail.lazy import lazy
 from handrail.permissions.case import Case
@@ -245,13 +245,15 @@ def own_texts(entry: AuditEntry, shown: Mapping[str, Any]) -> list[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, keys included."""
+    """Every text in a JSON value, keys included; also with its key, if that may say that it is secret."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | Mapping):
         for name, each in value.items():
             yield str(name)
             yield from texts_in(each)
+            if isinstance(each, str) and (shown := telling_name(str(name), value)):
+                yield f'{as_entry(shown, each)}"'
     elif isinstance(value, list | tuple):
         for each in value:
             yield from texts_in(each)
