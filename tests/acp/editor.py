@@ -117,6 +117,14 @@ def variables(home: Path, server: ModelServer) -> dict[str, str]:
     return {**own, "ANTHROPIC_BASE_URL": server.url, "HOME": str(home), "HANDRAIL_STATE_DIR": str(home / "state")}
 
 
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 @asynccontextmanager
 async def open_editor(home: Path, *flags: str, has_model: bool = True) -> AsyncIterator[Editor]:
     """An editor that has started `handrail acp` and greeted it."""

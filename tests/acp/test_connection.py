@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.acp.connection import EditorConnection, Reply
+from handrail.acp.connection import EditorConnection, MethodResult
 from handrail.acp.updates import SessionUpdates
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import ClosedError, ControlError
@@ -77,7 +77,7 @@ async def test_an_editor_that_takes_nothing_does_not_hold_up_the_end() -> None:
         async def send(self, _line: Mapping[str, Any]) -> None:
             await anyio.sleep_forever()
 
-    async def wait(_params: Json) -> Reply:
+    async def wait(_params: Json) -> MethodResult:
         await anyio.sleep_forever()
         raise AssertionError
 

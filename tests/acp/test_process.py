@@ -12,7 +12,7 @@ import pytest
 
 from acp import RequestError
 from handrail.conversation.blocks import ToolUse
-from tests.acp.editor import SECONDS, Editor, open_editor
+from tests.acp.editor import SECONDS, Editor, is_alive, open_editor
 
 pytestmark = pytest.mark.anyio
 
@@ -40,14 +40,6 @@ async def at_work(home: Path) -> AsyncIterator[Work]:
             command = int(await anyio.Path(home / "told").read_text())
             yield Work(editor, session, command, working)
             await asyncio.gather(working, return_exceptions=True)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def leave(editor: Editor) -> None:

@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from acp.schema import McpServerStdio
 from acp import RequestError, embedded_text_resource, image_block, resource_link_block, text_block
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import Reply
-from tests.acp.editor import SECONDS, Editor, by_name, open_editor
+from tests.acp.editor import SECONDS, Editor, by_name, is_alive, open_editor
 
 pytestmark = pytest.mark.anyio
 
@@ -99,6 +100,48 @@ async def test_an_edit_is_shown_as_a_diff_asked_about_and_made(editor: Editor, p
     last = [each for each in editor.updates(session, "tool_call_update") if each.tool_call_id == "e1"][-1]
     assert (last.content[0].old_text, last.content[0].new_text) == (BROKEN, FIXED)
     assert (last.locations[0].path, last.locations[0].line) == (str(project / "greet.py"), 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new"),
+    [
+        pytest.param(None, None, "one\ntwo\n", id="a new file"),
+        pytest.param("one\n2\n", "one\n2\n", "one\ntwo\n", id="a file that is replaced"),
+        pytest.param("one\r\n2\r\n", "one\n2\n", "one\ntwo\n", id="a file with line ends of its own"),
+    ],
+)
+async def test_a_question_about_a_write_shows_what_would_change(
+    editor: Editor, project: Path, before: str | None, old: str | None, new: str
+) -> None:
+    file = project / "list.txt"
+    if before is not None:
+        file.write_bytes(before.encode())
+        editor.script.say(ToolUse("r1", "Read", {"file_path": str(file)}))
+    editor.script.say(ToolUse("w1", "Write", {"file_path": str(file), "content": "one\ntwo\n"}))
+    editor.script.say("Done.")
+
+    session = await editor.open(project)
+    assert await editor.prompt(session, "Write the list.") == "end_turn"
+
+    [(call, _)] = editor.person.questions
+    assert call.content
+    diff = call.content[0].model_dump()
+    assert (diff["type"], diff["path"], diff["old_text"], diff["new_text"]) == ("diff", str(file), old, new)
+
+
+async def test_a_question_about_a_write_that_is_too_large_to_compare_shows_its_content(
+    editor: Editor, project: Path
+) -> None:
+    editor.script.say(ToolUse("w1", "Write", {"file_path": str(project / "a.txt"), "content": "line\n" * 50_000}))
+    editor.script.say("Done.")
+
+    session = await editor.open(project)
+    assert await editor.prompt(session, "Write it.") == "end_turn"
+
+    [(call, _)] = editor.person.questions
+    assert call.content
+    shown = call.content[0].model_dump()
+    assert (shown["type"], "line\nline\n" in shown["content"]["text"]) == ("content", True)
 
 
 async def test_a_no_that_stops_leaves_the_file_and_ends_the_turn(editor: Editor, project: Path) -> None:
@@ -234,6 +277,30 @@ async def test_tools_of_a_server_that_the_editor_brings_are_used(editor: Editor,
     await editor.agent.close_session(session_id=session)
 
 
+async def test_what_a_model_says_steers_no_terminal_and_long_answers_arrive_whole(
+    editor: Editor, project: Path
+) -> None:
+    steering = "a\x1b]0;title\x07b\x00c\ud800d\u202ee\x9bf\r\ng"
+    story = "The end is near. " * 100_000
+    editor.script.say(steering, ToolUse("t\x1b1", f"Ba{steering}", {"text": steering}))
+    editor.script.say(ToolUse("t2", "TaskCreate", {"subject": f"Go{steering}", "description": "x"}))
+    editor.script.say(story)
+
+    session = await editor.open(project)
+    assert await editor.prompt(session, "Tell a story.") == "end_turn"
+
+    said = editor.text(session)
+    assert said.removesuffix(story) == r"a\x1b]0;title\x07b\x00c" + "\ufffd" + r"d\u202ee\x9bf" + "\ng"
+    assert max(len(each.content.text) for each in editor.updates(session, "agent_message_chunk")) <= 16_000
+    shown = [each.title for each in editor.updates(session, "tool_call")]
+    shown += [step.content for each in editor.updates(session, "plan") for step in each.entries]
+    assert [text for text in shown if not text.replace("\n", "").isprintable()] == []
+    await editor.agent.close_session(session_id=session)
+    editor.person.heard.clear()
+    await editor.agent.load_session(session_id=session, cwd=str(project), mcp_servers=[])
+    assert editor.text(session) == said
+
+
 async def test_what_goes_wrong_with_the_model_is_the_error_of_the_prompt(editor: Editor, project: Path) -> None:
     editor.script.replies.append(Reply(status=403, error="no entry"))
     session = await editor.open(project)
@@ -361,6 +428,42 @@ async def test_sessions_are_listed_resumed_without_a_repetition_and_deleted(edit
     assert (await editor.agent.list_sessions(cwd=str(project))).sessions == []
     with pytest.raises(RequestError, match="There is no session"):
         await editor.agent.load_session(session_id=session, cwd=str(project), mcp_servers=[])
+
+
+async def test_overlapping_loads_of_one_session_leave_one_that_works_and_nothing_else_running(
+    editor: Editor, project: Path
+) -> None:
+    (project / "tools.json").write_text("[]")
+    (project / "pids").write_text("")
+    small = Path(__file__).parents[1] / "cli" / "small_server.py"
+    line = f"echo $$ >> {project}/pids; exec {sys.executable} {small} {project}/tools.json"
+    server = McpServerStdio(name="small", command="sh", args=["-c", line], env=[])
+    editor.script.say("Hello.")
+    session = (await editor.agent.new_session(cwd=str(project), mcp_servers=[server])).session_id
+    await editor.prompt(session, "Say hello.")
+    editor.person.heard.clear()
+
+    load = partial(editor.agent.load_session, session_id=session, cwd=str(project), mcp_servers=[server])
+    await asyncio.gather(load(), load(), load())
+
+    shown = [each.content.text for each in editor.updates(session, "user_message_chunk", "agent_message_chunk")]
+    assert shown == ["Say hello.", "Hello."] * 3
+    editor.script.say("Still here.")
+    assert await editor.prompt(session, "Are you there?") == "end_turn"
+    await editor.agent.close_session(session_id=session)
+    assert [pid for pid in map(int, (project / "pids").read_text().split()) if is_alive(pid)] == []
+
+
+async def test_closing_a_session_while_it_is_loaded_leaves_nothing_open(editor: Editor, project: Path) -> None:
+    editor.script.say("Hello.")
+    session = await editor.open(project)
+    await editor.prompt(session, "Say hello.")
+
+    load = partial(editor.agent.load_session, session_id=session, cwd=str(project), mcp_servers=[])
+    await asyncio.gather(load(), editor.agent.close_session(session_id=session), return_exceptions=True)
+
+    with pytest.raises(RequestError, match="is not open"):
+        await editor.prompt(session, "Are you there?")
 
 
 # Modes and other choices

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from handrail.acp.params import INVALID_PARAMS
 from handrail.conversation.blocks import Json
+from handrail.conversation.plain import plain
 from handrail.errors import ClosedError, ControlError, HandrailError, JsonRpcError
 from handrail.records import record
 from handrail.stdio.streams import LAST_WORDS, MAX_INCOMING, LineSource, Out
@@ -29,14 +30,14 @@ RequestId: TypeAlias = str | int | None
 
 
 @record
-class Reply:
+class MethodResult:
     """The result of a request, and what happens once it is sent."""
 
     result: Json
     then: Callable[[], Awaitable[None]] | None = None
 
 
-Method: TypeAlias = Callable[[Json], Awaitable[Reply]]
+Method: TypeAlias = Callable[[Json], Awaitable[MethodResult]]
 Notification: TypeAlias = Callable[[Json], None]
 
 
@@ -170,7 +171,7 @@ class EditorConnection:
         log.warning("%s", problem)
         self._start(self._send({"id": number, "error": {"code": code, "message": problem}}))
 
-    async def _answer(self, number: RequestId, method: str, work: Awaitable[Reply]) -> None:
+    async def _answer(self, number: RequestId, method: str, work: Awaitable[MethodResult]) -> None:
         response: dict[str, Any] = {"error": _error(INTERNAL_ERROR, f"handrail failed at {method}; its log says more.")}
         then = None
         try:
@@ -200,7 +201,7 @@ class EditorConnection:
 
 
 def _error(code: int, message: str) -> Json:
-    return {"code": code, "message": message}
+    return {"code": code, "message": plain(message)}
 
 
 def _error_text(error: object) -> str:

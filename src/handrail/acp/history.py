@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from handrail.acp.prompt import fence, prompt_chunks
 from handrail.acp.tool_call import call_fields, declared_access, drawn_call, text_content
-from handrail.acp.updates import chunk
+from handrail.acp.updates import chunks
 from handrail.conversation.blocks import AssistantBlock, Json, Text, Thinking, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.session.session import Session
@@ -29,8 +29,7 @@ def history_updates(session: Session) -> Iterator[Json]:
         match message:
             case UserMessage():
                 for content in prompt_chunks(message):
-                    if not str(content.get("text", "")).startswith(NOTIFICATION):
-                        yield {"sessionUpdate": "user_message_chunk", "content": content}
+                    yield from _of_prompt(content)
             case AssistantMessage(content=answer):
                 for block in answer:
                     yield from _of_block(session, block, results)
@@ -38,12 +37,21 @@ def history_updates(session: Session) -> Iterator[Json]:
                 pass
 
 
+def _of_prompt(content: Json) -> Iterator[Json]:
+    match content:
+        case {"type": "text", "text": str(text)}:
+            if not text.startswith(NOTIFICATION):
+                yield from chunks("user_message_chunk", text)
+        case picture:
+            yield {"sessionUpdate": "user_message_chunk", "content": picture}
+
+
 def _of_block(session: Session, block: AssistantBlock, results: dict[str, ToolResult]) -> Iterator[Json]:
     match block:
         case Text(text):
-            yield chunk("agent_message_chunk", text)
+            yield from chunks("agent_message_chunk", text)
         case Thinking(text=text) if text:
-            yield chunk("agent_thought_chunk", text)
+            yield from chunks("agent_thought_chunk", text)
         case ToolUse():
             card, access = drawn_call(session, block), declared_access(session, block)
             fields = dict(call_fields(block, card, access, str(session.conversation.state.context.cwd)))

@@ -7,14 +7,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from handrail import __version__
 from handrail.acp.choices import config_options, set_mode, set_option
-from handrail.acp.connection import AUTH_REQUIRED, NOT_FOUND, EditorConnection, Reply
+from handrail.acp.connection import AUTH_REQUIRED, NOT_FOUND, EditorConnection, MethodResult
 from handrail.acp.params import invalid, list_of, read_folder, read_servers, text_of
 from handrail.acp.prompt import read_prompt
 from handrail.acp.session import EditorSession
 from handrail.conversation.blocks import Json
+from handrail.conversation.plain import plain
 from handrail.errors import JsonRpcError, ProviderSetupError
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import session_store
@@ -43,6 +45,7 @@ class AcpService:
         self._spec = spec
         self._env = env
         self._sessions: dict[str, EditorSession] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._stopped = asyncio.Event()
         self._connection = EditorConnection(out)
         self._connection.methods = {
@@ -82,35 +85,42 @@ class AcpService:
         """End soon."""
         self._stopped.set()
 
-    async def _initialize(self, params: Json) -> Reply:
+    async def _initialize(self, params: Json) -> MethodResult:
         version = params.get("protocolVersion")
         if not isinstance(version, int) or isinstance(version, bool):
             raise invalid(f"protocolVersion is {version!r:.100}, not a whole number. handrail speaks {VERSION}.")
         about = {"name": "handrail", "title": "handrail", "version": __version__}
-        return Reply(
+        return MethodResult(
             {"protocolVersion": VERSION, "agentCapabilities": CAPABILITIES, "agentInfo": about, "authMethods": []}
         )
 
-    async def _authenticate(self, _params: Json) -> Reply:
+    async def _authenticate(self, _params: Json) -> MethodResult:
         raise invalid(SIGN_IN)
 
     # Sessions
 
-    async def _new(self, params: Json) -> Reply:
+    async def _new(self, params: Json) -> MethodResult:
         session = self._open(new_id(), params, resumed=False)
-        return Reply({"sessionId": session.id, **session.state()}, session.send_commands)
+        return MethodResult({"sessionId": session.id, **session.state()}, session.send_commands)
 
-    async def _load(self, params: Json) -> Reply:
-        session = await self._reopen(params)
-        await session.send_history()
-        return Reply(session.state(), session.send_commands)
-
-    async def _resume(self, params: Json) -> Reply:
-        session = await self._reopen(params)
-        return Reply(session.state(), session.send_commands)
-
-    async def _reopen(self, params: Json) -> EditorSession:
+    async def _load(self, params: Json) -> MethodResult:
         name = text_of(params, "sessionId")
+        async with self._turn(name):
+            session = await self._reopen(name, params)
+            await session.send_history()
+        return MethodResult(session.state(), session.send_commands)
+
+    async def _resume(self, params: Json) -> MethodResult:
+        name = text_of(params, "sessionId")
+        async with self._turn(name):
+            session = await self._reopen(name, params)
+        return MethodResult(session.state(), session.send_commands)
+
+    def _turn(self, name: str) -> asyncio.Lock:
+        """Requests that open or close one session take turns: it can be open once, and closing it takes a while."""
+        return self._turns.setdefault(name, asyncio.Lock())
+
+    async def _reopen(self, name: str, params: Json) -> EditorSession:
         if name in self._sessions:
             await self._end(name)
         if not session_store(self._env).has(name):
@@ -136,20 +146,23 @@ class AcpService:
         self._sessions[name] = session
         return session
 
-    async def _list(self, params: Json) -> Reply:
-        return Reply(listed_sessions(self._env, params.get("cwd"), params.get("cursor")))
+    async def _list(self, params: Json) -> MethodResult:
+        return MethodResult(listed_sessions(self._env, params.get("cwd"), params.get("cursor")))
 
-    async def _close(self, params: Json) -> Reply:
-        await self._end(self._session(params).id)
-        return Reply({})
+    async def _close(self, params: Json) -> MethodResult:
+        name = text_of(params, "sessionId")
+        async with self._turn(name):
+            await self._end(self._session(params).id)
+        return MethodResult({})
 
-    async def _delete(self, params: Json) -> Reply:
+    async def _delete(self, params: Json) -> MethodResult:
         name, store = text_of(params, "sessionId"), session_store(self._env)
-        if name in self._sessions:
-            await self._end(name)
-        if store.has(name):
-            store.remove(store.find(name, "/"))
-        return Reply({})
+        async with self._turn(name):
+            if name in self._sessions:
+                await self._end(name)
+            if store.has(name):
+                store.remove(store.find(name, "/"))
+        return MethodResult({})
 
     async def _end(self, name: str) -> None:
         """Close an open session, with the prompt that it works on."""
@@ -163,21 +176,21 @@ class AcpService:
 
     # What goes on in one
 
-    async def _set_mode(self, params: Json) -> Reply:
+    async def _set_mode(self, params: Json) -> MethodResult:
         session = self._session(params)
         set_mode(session.session, text_of(params, "modeId"))
-        return Reply({}, session.send_mode)
+        return MethodResult({}, session.send_mode)
 
-    async def _set_option(self, params: Json) -> Reply:
+    async def _set_option(self, params: Json) -> MethodResult:
         session = self._session(params)
         await set_option(session.session, text_of(params, "configId"), params.get("value"))
-        return Reply({"configOptions": config_options(session.session)}, session.send_mode)
+        return MethodResult({"configOptions": config_options(session.session)}, session.send_mode)
 
-    async def _prompt(self, params: Json) -> Reply:
+    async def _prompt(self, params: Json) -> MethodResult:
         session, message = self._session(params), read_prompt(list_of(params, "prompt"))
         if not message.content:
             raise invalid("The prompt is empty. Send a text, an image or a resource.")
-        return Reply(await session.prompt(message))
+        return MethodResult(await session.prompt(message))
 
 
 def listed_sessions(env: Mapping[str, str], folder: object, cursor: object) -> Json:
@@ -189,7 +202,7 @@ def listed_sessions(env: Mapping[str, str], folder: object, cursor: object) -> J
     found = [each for each in session_store(env).entries() if each.cwd.startswith("/") and cwd in (None, each.cwd)]
     start, end = int(cursor), int(cursor) + PAGE
     listed = [
-        {"sessionId": each.id, "cwd": each.cwd, "title": each.title or None, "updatedAt": _moment(each.updated)}
+        {"sessionId": each.id, "cwd": each.cwd, "title": plain(each.title) or None, "updatedAt": _moment(each.updated)}
         for each in found[start:end]
     ]
     return {"sessions": listed, **({"nextCursor": str(end)} if end < len(found) else {})}

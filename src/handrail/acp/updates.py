@@ -16,6 +16,7 @@ from handrail.acp.tool_call import (
     text_content,
 )
 from handrail.conversation.blocks import Json, Text, Thinking, ToolUse
+from handrail.conversation.plain import plain
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageStart, StreamRetry
 from handrail.hooks.news import HookNews
 from handrail.lazy import lazy
@@ -45,19 +46,26 @@ else:
 CHUNKS = {"text": "agent_message_chunk", "thinking": "agent_thought_chunk"}
 SHOWN_CALLS = 20
 """How many of the latest calls of a sub-agent are shown."""
+PIECE = 16_000
+"""Characters of one piece of a message: in UTF-8 at most 64 KB, more than which some editors do not take in a line."""
 LEFT_OUT = ("clear",)
 """Commands that an editor has its own way for: it begins another session."""
 
 
-def chunk(kind: str, text: str) -> Json:
-    """A piece of a message."""
-    return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+def chunks(kind: str, text: str) -> Iterator[Json]:
+    """The pieces of a message, short enough for lines of editors; what would steer a terminal is made visible."""
+    shown = plain(text.replace("\r", ""))
+    for start in range(0, len(shown), PIECE):
+        yield {"sessionUpdate": kind, "content": {"type": "text", "text": shown[start : start + PIECE]}}
 
 
 def notice(text: str) -> Json:
     """What handrail itself tells the person, apart from what the model says."""
-    lines = (f"> {line}" for line in f"handrail: {text}".split("\n"))
-    return chunk("agent_message_chunk", "\n".join(["", *lines, "", ""]))
+    lines = (f"> {line}" for line in plain(f"handrail: {cut(text, PIECE)}").split("\n"))
+    return {
+        "sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "\n".join(["", *lines, "", ""])},
+    }
 
 
 def call_update(call_id: str, fields: Json) -> Json:
@@ -111,11 +119,11 @@ class SessionUpdates:
             case Delta(slot, text) if slot in self._streams:
                 name = self._streams[slot][0]
                 self._streams[slot] = (name, True)
-                yield chunk(name, text)
+                yield from chunks(name, text)
             case BlockEnd(slot, Text(text) | Thinking(text)) if not self._streams.pop(slot, ("", False))[1]:
-                yield chunk(CHUNKS["text" if isinstance(event.block, Text) else "thinking"], text)
+                yield from chunks(CHUNKS["text" if isinstance(event.block, Text) else "thinking"], text)
             case BlockComplete(model=model, block=Text(text)) if model == SYNTHETIC:
-                yield chunk("agent_message_chunk", text)
+                yield from chunks("agent_message_chunk", text)
             case _:
                 pass
 
@@ -199,7 +207,7 @@ class SessionUpdates:
     def plan(self) -> Json:
         """The task list."""
         entries = [
-            {"content": each.text, "status": each.status, "priority": "medium"}
+            {"content": plain(cut(each.text, MAX_TITLE)), "status": each.status, "priority": "medium"}
             for each in task_list.listed_tasks(self._session)
         ]
         return {"sessionUpdate": "plan", "entries": entries}
@@ -216,8 +224,8 @@ class SessionUpdates:
         listed: list[Json] = [
             {
                 "name": name,
-                "description": each.description,
-                **({"input": {"hint": each.hint}} if each.hint else {}),
+                "description": plain(cut(each.description, MAX_TITLE)),
+                **({"input": {"hint": plain(cut(each.hint, MAX_TITLE))}} if each.hint else {}),
             }
             for name, each in self._session.commands.by_name().items()
             if name not in LEFT_OUT

@@ -1,5 +1,7 @@
 """Write: create or replace a whole file."""
 
+from contextlib import suppress
+
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
@@ -12,7 +14,8 @@ from handrail.builtin.support.file_changes import (
 )
 from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
-from handrail.files.diff import Hunk, make_hunks, split_lines
+from handrail.errors import ToolError
+from handrail.files.diff import Hunk, format_patch, make_hunks, split_lines
 from handrail.files.replace import TargetFile
 from handrail.files.source import FileSource
 from handrail.files.text import UTF8, Encoding, detect_encoding
@@ -27,6 +30,8 @@ from handrail.tools.wording import several
 
 MAX_CONTENT_CHARS = 50_000_000
 MAX_COMPARED_BYTES = 8 * 1024 * 1024
+MAX_PREVIEW = 200_000
+"""Bytes of a file, and characters of its new content, that a question compares."""
 
 
 class WriteInput(PlainInput):
@@ -60,6 +65,19 @@ class Write(Tool[WriteInput]):
         path, content = (partial.get(name) for name in ("file_path", "content"))
         detail = path if isinstance(path, str) else ""
         return Card(title="Write", detail=detail, body=content if isinstance(content, str) else "", body_kind="code")
+
+    def change_preview(self, args: WriteInput, ctx: ToolContext) -> str:
+        place = place_of(args.file_path, ctx, self._services)
+        if len(args.content) > MAX_PREVIEW:
+            return ""
+        with suppress(ToolError, OSError), TargetFile(place) as target:
+            if not target.exists:
+                return format_patch(make_hunks([], split_lines(args.content)))
+            if target.source.size <= MAX_PREVIEW:
+                encoding = detect_encoding(window for _, _, window in target.source.windows()) or UTF8
+                content = with_own_line_ends(args.content, target.source, encoding)
+                return format_patch(compare(target.source, encoding, content))
+        return ""
 
     async def validate(self, args: WriteInput, ctx: ToolContext) -> Refuse | None:
         if len(args.content) > MAX_CONTENT_CHARS:

@@ -4,9 +4,10 @@ import difflib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeAlias
 
-from handrail.lazy import lazy_pattern
 from handrail.records import record
 
 CONTEXT = 3
@@ -14,8 +15,6 @@ MAX_COMPARED = 1_500
 MAX_LINES = 1_000
 MAX_PATCH_LINES = 10_000
 MAX_LINE_CHARS = 1_000
-LINES = lazy_pattern(r"[^\n]*\n|[^\n]+")
-OLD_LINES = lazy_pattern(r"[^\r]*\r|[^\r]+")
 NO_END = "\\ No newline at end of file"
 
 Block: TypeAlias = tuple[int, int, int]
@@ -45,7 +44,10 @@ class Hunk:
 
 def split_lines(text: str) -> list[str]:
     """Split a text into lines with their ends. A lone carriage return ends a line only if there are no line feeds."""
-    return (LINES if "\n" in text else OLD_LINES).findall(text)
+    end = "\n" if "\n" in text else "\r"
+    *whole, rest = text.split(end)
+    lines = [line + end for line in whole]
+    return [*lines, rest] if rest else lines
 
 
 def make_hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first: int = 1) -> list[Hunk]:
@@ -61,7 +63,7 @@ def make_hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_f
 
 def count_changes(patch: Sequence[Hunk]) -> tuple[int, int]:
     """How many lines were added and removed."""
-    signs = Counter(line[0] for hunk in patch for line in hunk.lines)
+    signs = Counter(map(itemgetter(0), chain.from_iterable(hunk.lines for hunk in patch)))
     return signs["+"], signs["-"]
 
 
@@ -103,6 +105,8 @@ def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
 
 def _middle(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
     """Equal blocks; a large text is cut at lines that occur once on both sides, and compared between the cuts."""
+    if not old or not new:
+        return
     a = c = 0
     for i, j in (*(_anchors(old, new) if max(len(old), len(new)) > MAX_COMPARED else ()), (len(old), len(new))):
         if max(i - a, j - c) <= MAX_COMPARED:
@@ -126,12 +130,12 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
         ends[slot : slot + 1] = [j]
         at[slot : slot + 1] = [index]
         previous.append(at[slot - 1] if slot else -1)
-    chain: list[tuple[int, int]] = []
+    found: list[tuple[int, int]] = []
     index = at[-1] if at else -1
     while index >= 0:
-        chain.append(pairs[index])
+        found.append(pairs[index])
         index = previous[index]
-    return chain[::-1]
+    return found[::-1]
 
 
 def _groups(changes: list[tuple[int, int, int, int]]) -> list[list[tuple[int, int, int, int]]]:
@@ -165,9 +169,13 @@ def _hunk(
     )  # fmt: skip
 
 
-def _sign_lines(sign: str, lines: Sequence[str]) -> Iterator[str]:
+def _sign_lines(sign: str, lines: Sequence[str]) -> list[str]:
+    text = "".join(lines)
+    if text.endswith("\n") and "\r" not in text and max(map(len, lines)) <= MAX_LINE_CHARS:
+        return [sign + line for line in text[:-1].split("\n")]
+    signed = []
     for line in lines:
         text = line.rstrip("\r\n")
-        yield sign + (text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}... ({len(text):,} characters)")
-        if len(text) == len(line):
-            yield NO_END
+        cut = text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}... ({len(text):,} characters)"
+        signed += [sign + cut] if len(text) < len(line) else [sign + cut, NO_END]
+    return signed

@@ -1,6 +1,5 @@
 """The steps of replacing a file: lock it, swap names, keep attributes, or overwrite it in place."""
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -9,10 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.errors import NotExchangedError, ToolError
 from handrail.files.copying import copy
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    import ctypes
+else:
+    ctypes = lazy("ctypes")  # a new file needs no exchange
 
 LOCK_SECONDS = 1.0
 LOCK_STEP = 0.02

@@ -6,7 +6,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from handrail.conversation.blocks import Json
 from handrail.conversation.plain import plain
 from handrail.records import record
-from handrail.tools.context import Progress
+from handrail.tools.context import Progress, ToolContext
 from handrail.tools.wording import cut
 
 In = TypeVar("In")
@@ -111,6 +111,10 @@ class ToolDisplay(Generic[In]):
     def document(self, args: In) -> Card | None:
         """What the person reads before the answer, such as a plan."""
         return None
+
+    def change_preview(self, args: In, ctx: ToolContext) -> str:
+        """What the call would change in a file, as a unified diff, for the question about it. Empty = not known."""
+        return ""
 
     def tag(self, args: In) -> str:
         """A word shown beside the name, for example a time limit. Empty = none."""

@@ -160,7 +160,7 @@ def make_question(
 ) -> Question:
     """Build the question about a case."""
     blocked = next((file.place.absolute for file in case.files if file.doubt and file.place), "")
-    document, card = request.tool.document(request.args), _card(request, case)
+    document = request.tool.document(request.args)
     return Question(
         id=f"{request.use.id}#{number}",
         use=case.use,
@@ -173,7 +173,7 @@ def make_question(
         blocked_path=blocked,
         form=request.tool.form(request.args),
         document=document,
-        diff=card.body if card.body_kind == "diff" else "",
+        diff=_diff(request, case),
         next_mode=case.policy.leaving_plan().mode if document is not None and case.policy.mode == "plan" else "",
         agent=request.ctx.agent,
         mode=case.policy.mode,
@@ -184,9 +184,13 @@ def make_question(
     )
 
 
-def _card(request: CallRequest, case: Case) -> Card:
+def _diff(request: CallRequest, case: Case) -> str:
+    """The change as the tool knows it from the file, or else draws it from the input alone."""
     tool = request.tool
-    return ask_tool(tool.name, "use_card", lambda: tool.use_card(case.use.input), Card(tool.name))
+    if preview := ask_tool(tool.name, "change_preview", lambda: tool.change_preview(request.args, request.ctx), ""):
+        return preview
+    card = ask_tool(tool.name, "use_card", lambda: tool.use_card(case.use.input), Card(tool.name))
+    return card.body if card.body_kind == "diff" else ""
 
 
 def _view(request: CallRequest, case: Case) -> PromptView:
