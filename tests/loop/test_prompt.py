@@ -23,7 +23,7 @@ from handrail.providers.api import Api
 from handrail.providers.quirks import quirks_of
 
 FACTS = EnvironmentFacts(
-    Path("/home/me/project"), "Linux 6 x86_64", "2026-11-15", "some-model", ("Read",), GitFacts("main", "", ())
+    Path("/home/me/project"), "Linux 6 x86_64", "2026-11-15", "some-model", GitFacts("main", "", ())
 )
 APIS = [anthropic.API, openai_chat.API, openai_responses.API]
 
@@ -109,5 +109,5 @@ def test_what_opens_a_conversation_is_memory_then_facts_in_one_block() -> None:
 def test_facts_say_what_is_known_of_git(git: GitFacts | None, line: str) -> None:
     assert facts_text(replace(FACTS, git=git)) == (
         "<environment>\nWorking folder: /home/me/project\nPlatform: Linux 6 x86_64\nDate: 2026-11-15\n"
-        f"Model: some-model\nTools: Read\n{line}\n</environment>"
+        f"Model: some-model\n{line}\n</environment>"
     )

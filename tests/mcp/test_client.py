@@ -302,6 +302,14 @@ def test_progress_that_makes_no_sense_is_no_share(news: dict[str, Any], expected
     assert progress_of(news) == expected
 
 
+async def test_a_program_that_is_not_there_is_named_without_words_of_the_system() -> None:
+    with pytest.raises(McpError) as caught:
+        await started(["no-such-server", "--x"])
+
+    said = str(caught.value)
+    assert said.endswith("cannot be started: There is no such program: 'no-such-server'. Check its command.")
+
+
 DEAF = """
 import json, sys, time
 for line in sys.stdin:

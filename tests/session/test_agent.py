@@ -1,8 +1,9 @@
 """The agent as a library: how it is made, asked, and let go of."""
 
 import asyncio
+import sys
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from handrail.loop.limits import Limits
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.events import CallStarted
+from tests.forked import unmeasured
 from tests.opening import open_agent
+
+SMALL_SERVER = str(Path(__file__).parent / "servers" / "small_server.py")
 
 
 def scripted(*answers: Any) -> ScriptedModel:
@@ -207,6 +211,34 @@ def test_a_second_prompt_from_another_thread_is_refused_and_the_first_is_answere
     assert agent.ask_sync("Go.").text == "First."
     assert [refusal.partition(".")[0] for refusal in refusals] == ["A prompt is still being worked on"]
     assert agent.ask_sync("And now?").text == "Next."
+
+
+def in_a_loop_of_its_own(agent: Agent[Any], prompt: str) -> None:
+    asyncio.run(agent.ask(prompt))
+
+
+@pytest.mark.parametrize("ask", [Agent.ask_sync, in_a_loop_of_its_own], ids=["ask_sync", "asyncio.run"])
+def test_each_prompt_in_a_loop_of_its_own_finds_the_mcp_servers(tmp_path: Path, ask: Callable[..., object]) -> None:
+    servers = {"small": {"command": sys.executable, "args": [SMALL_SERVER, str(tmp_path / "log")]}}
+    calls = [[use(name, "mcp__small__write", path=str(tmp_path / name))] for name in ("a", "b")]
+    script = scripted(calls[0], [say("One.")], calls[1], [say("Two.")])
+    env = unmeasured() | {"HANDRAIL_MCP_WAIT_MS": "60000"}
+    with Agent(script, allow=["mcp__small"], mcp_servers=servers, env=env) as agent:
+        ask(agent, "1?")
+        ask(agent, "2?")
+
+    assert [(tmp_path / name).read_text() for name in ("a", "b")] == ["written", "written"]
+
+
+@pytest.mark.anyio
+async def test_a_prompt_in_the_loop_of_another_thread_is_refused_even_before_the_first_has_begun() -> None:
+    agent = Agent(scripted([say("One.")], [say("Two.")]), env={})
+    run = agent.run("1?")
+
+    with pytest.raises(HandrailError, match=r"still being worked on. It belongs to the event loop of another thread"):
+        await asyncio.to_thread(in_a_loop_of_its_own, agent, "2?")
+    assert [event.text async for event in run if isinstance(event, RunEnded)] == ["One."]
+    await asyncio.to_thread(in_a_loop_of_its_own, agent, "2?")
 
 
 @pytest.mark.parametrize("by_message", [False, True], ids=["interrupt", "a message that interrupts"])

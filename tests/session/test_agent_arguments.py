@@ -119,6 +119,20 @@ async def test_an_empty_prompt_is_refused_where_no_call_was_deferred(env: dict[s
     assert not model.requests
 
 
+@pytest.mark.parametrize("behaviour", ["allow", "ask", "deny"])
+def test_rules_with_a_content_need_a_tool_that_names_its_subject(behaviour: str, env: dict[str, str]) -> None:
+    @tool
+    async def ship(place: str) -> str:
+        """Ship to a place."""
+        return place
+
+    said = rf"{behaviour} holds 'ship\(prod\)', but ship does not say which parameter.*@tool\(subject"
+    with pytest.raises(HandrailError, match=said):
+        Agent(calls(), [ship], env=env, **{behaviour: ["ship(prod)"]})  # type: ignore[arg-type]
+    Agent(calls(), [deploy, ship], env=env, **{behaviour: ["deploy(prod)", "ship"]})  # type: ignore[arg-type]
+    Agent(calls(), [ship], env=env, deny=["ship(place:prod)"])
+
+
 def test_hooks_take_lists_of_functions_by_event() -> None:
     with pytest.raises(HandrailError, match=r"the callbacks for Stop are <built-in function print>\. Give a list"):
         Hooks(callbacks={"Stop": print})  # type: ignore[dict-item]  # that is the point

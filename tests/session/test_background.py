@@ -26,9 +26,15 @@ async def test_the_model_hears_of_a_task_and_the_task_ends_with_the_agent(tmp_pa
     os.mkfifo(tmp_path / "ready")
     model = ScriptedModel(
         [
-            [use("a", "Bash", command="echo quick", run_in_background=True)],
+            [use("a", "Bash", command="echo $$ > quick", run_in_background=True)],
             [use("b", "Bash", command=f"echo > ready; {stay(tmp_path)}", run_in_background=True)],
-            [use("c", "Bash", command="while ! [ -s pids ]; do sleep 0.01; done")],
+            [
+                use(
+                    "c",
+                    "Bash",
+                    command="until [ -s pids ] && [ -s quick ] && ! kill -0 $(cat quick); do sleep 0.01; done",
+                )
+            ],
             [say("done")],
         ]
     )
@@ -48,7 +54,7 @@ async def test_the_model_hears_of_a_task_and_the_task_ends_with_the_agent(tmp_pa
     [running] = stopping[0]["background_tasks"]
     assert (running["type"], running["status"], "echo > ready" in running["command"]) == ("shell", "running", True)
     texts = [block.text for message in news for block in message.content if isinstance(block, Text)]
-    assert [text for text in texts if "(echo quick) has ended: completed, exit code 0" in text]
+    assert [text for text in texts if "(echo $$ > quick) has ended: completed, exit code 0" in text]
 
 
 async def test_the_interpreter_ends_with_the_agent(tmp_path: Path) -> None:

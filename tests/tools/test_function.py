@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from handrail.conversation.blocks import Text
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.testing import call_sync
+from handrail.testing import CallRules, call_sync
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.context import Progress, ProgressCallback, RunContext, ToolContext
 from handrail.tools.function import FunctionTool, as_output, tool
@@ -36,6 +36,12 @@ class Options(BaseModel):
 @dataclass
 class Spot:
     x: int
+    y: int = 0
+
+
+@dataclass
+class Area:
+    width: int
 
 
 class Opaque:
@@ -285,7 +291,7 @@ def private(_a: int) -> None:
     """Do it."""
 
 
-def shadowing(copy: int) -> None:
+def shadowing(model_fields: int) -> None:
     """Do it."""
 
 
@@ -327,6 +333,32 @@ def ünicode(a: int) -> None:  # noqa: PLC2401, RUF100  # that is the point
     """Do it."""
 
 
+def test_parameters_may_have_the_names_of_old_methods_of_models() -> None:
+    @tool(subject="schema")
+    def convert(schema: str, json: list[int], copy: bool = False, validate: str = "yes") -> str:
+        """Convert it."""
+        return f"{schema} {json} {copy} {validate}"
+
+    assert convert.input_schema["required"] == ["schema", "json"]
+    assert call_sync(convert, schema="a", json=[1], copy=True).result.text == "a [1] True yes"
+    assert call_sync(convert, CallRules(deny=["convert(a)"]), schema="a", json=[]).status.value == "denied"
+    assert call_sync(convert, CallRules(deny=["convert(a)"]), schema="b", json=[]).status.value == "ok"
+
+
+def test_an_unknown_field_inside_a_parameter_is_named_with_the_one_that_was_meant() -> None:
+    @tool
+    def draw(start: Spot, via: list[Spot], end: Area | Spot | None = None) -> str:
+        """Draw a line."""
+        return f"{start} {via} {end}"
+
+    text = call_sync(draw, start={"x": 1, "yy": 2}, via=[{"x": 1}, {"x": 1, "z": 1}], end={"widt": 1}).result.text
+
+    assert "The field 'start.yy' is unexpected. Did you mean 'y'?" in text
+    assert "The field 'via.1.z' is unexpected. Known fields: x, y." in text
+    assert "The field 'end.widt' is unexpected. Did you mean 'width'?" in text
+    assert "The field 'end.x' is unexpected" not in text
+
+
 @pytest.mark.parametrize(
     ("function", "problem"),
     [
@@ -336,7 +368,9 @@ def ünicode(a: int) -> None:  # noqa: PLC2401, RUF100  # that is the point
         pytest.param(stars, "stars: **many: 'int' cannot be filled by name.", id="any keywords"),
         pytest.param(positional, "positional: a: 'int' cannot be filled by name.", id="positional only"),
         pytest.param(private, "private: a parameter cannot be called '_a'. Rename it.", id="a private name"),
-        pytest.param(shadowing, "shadowing: a parameter cannot be called 'copy'. Rename it.", id="a name of models"),
+        pytest.param(
+            shadowing, "shadowing: a parameter cannot be called 'model_fields'. Rename it.", id="a name of models"
+        ),
         pytest.param(opaque, "opaque: the parameter 'thing' cannot be described", id="a type without a schema"),
         pytest.param(function_typed, "the parameter 'action' cannot be described", id="a function as input"),
         pytest.param(opaque_default, "the parameter 'a' cannot be described", id="a default that is no JSON"),
@@ -463,6 +497,19 @@ def test_a_crash_without_words_is_named_by_its_kind() -> None:
         raise RuntimeError
 
     assert call_sync(fail).result.text == ("fail failed unexpectedly: RuntimeError. Try another input or another tool.")
+
+
+def test_a_crash_whose_words_crash_is_named_by_its_own_kind() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise KeyError("words")
+
+    @tool
+    def fail() -> str:
+        """Fail with an error that cannot be printed."""
+        raise MuteError
+
+    assert "fail failed unexpectedly: MuteError: its message cannot be shown" in call_sync(fail).result.text
 
 
 def test_a_text_beside_the_type_describes_a_parameter_that_the_docstring_does_not() -> None:

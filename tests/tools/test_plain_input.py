@@ -1,7 +1,7 @@
 """Inputs of built-in tools: what is taken without Pydantic is what Pydantic takes, and the rest is left to it."""
 
 import inspect
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from handrail.session.services import default_services
 from handrail.tools.catalog import Catalog
 from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.pool import Ingredients
-from handrail.tools.schema import Input, parse_model, parse_plain, pydantic_model
+from handrail.tools.schema import Input, model_schema, parse_model, parse_plain, pydantic_model
 from handrail.tools.stub import load_tool
 
 
@@ -110,3 +110,28 @@ def test_a_hypothetical_input_may_lack_fields() -> None:
     made = Everything.model_construct(on=True)
 
     assert (made.on, made.number, inspect.getattr_static(made, "text", None)) == (True, 1, None)
+
+
+class Choice(PlainInput):
+    place: str
+    mode: Literal["", "fast", "safe"] = ""
+    limit: int | None = Field(default=None, gt=0, description="How many.")
+    lines: int = 0
+    count: int = 5
+
+
+def test_a_request_says_nothing_of_defaults_that_are_empty() -> None:
+    assert model_schema(Choice)["properties"] == {
+        "place": {"type": "string"},
+        "mode": {"enum": ["fast", "safe"], "type": "string"},
+        "limit": {"exclusiveMinimum": 0, "type": "integer", "description": "How many."},
+        "lines": {"type": "integer"},
+        "count": {"default": 5, "type": "integer"},
+    }
+
+
+def test_empty_defaults_are_accepted_all_the_same() -> None:
+    raw = {"place": "x", "mode": "", "limit": None, "lines": 0}
+
+    assert parse_plain(Choice, raw) == Choice(place="x")
+    assert Choice.take(raw) == Choice(place="x")

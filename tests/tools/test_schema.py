@@ -201,7 +201,7 @@ def test_a_word_is_no_number(word: str) -> None:
         pytest.param({"pathname": "x"}, ["The field 'pathname' is unexpected. Did you mean 'pathName'?"], id="a typo"),
         pytest.param(
             {"corners": [{"x": 1, "tilte": 2}], "sides": 3},
-            ["The field 'corners.0.tilte' is unexpected. Leave it out."],
+            ["The field 'corners.0.tilte' is unexpected. Known fields: x, y."],
             id="no hint from another level",
         ),
         pytest.param(

@@ -1,7 +1,7 @@
 """The calls of one answer, in the order the model asked for them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.call_state import Call, CallState
@@ -54,6 +54,13 @@ class AnswerCalls:
         self._unfinished -= 1
         if self._reader is not None:
             _wake(self._reader)
+        if call.waiter is not None:
+            _wake(call.waiter)
+
+    @property
+    def last(self) -> Call:
+        """The call that was added last."""
+        return self._calls[-1]
 
     def after(self, call: Call) -> list[Call]:
         """The calls behind this one."""
@@ -82,6 +89,20 @@ class AnswerCalls:
         """Wait for the next outcome, for one reader."""
         self._reader = self._loop.create_future()
         await self._reader
+
+    async def outcome_of(self, call: Call, stop: Callable[[], None]) -> Outcome:
+        """Wait for the outcome of one call. If that is cancelled, `stop` has to end the call, which is waited for."""
+        cancelled: asyncio.CancelledError | None = None
+        while call.outcome is None:
+            call.waiter = self._loop.create_future()
+            try:
+                await call.waiter
+            except asyncio.CancelledError as error:
+                cancelled = error
+                stop()
+        if cancelled is not None:
+            raise cancelled
+        return call.outcome
 
     async def wait_until_whole(self) -> None:
         """Wait until the answer is complete: the user is not asked about what may be discarded."""

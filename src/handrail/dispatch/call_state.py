@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import Context
 from enum import IntEnum
 from operator import sub
 from typing import Any, TypeAlias
@@ -59,6 +60,8 @@ class Call:
         self.footprint: Footprint = WRITES_WORLD
         """The places that it holds in the schedule."""
         self.abort = AbortSignal()
+        self.context: Context | None = None
+        """What its task runs in; None = the context of the moment it starts."""
         self.task: asyncio.Task[None] | None = None
         self.entered = False
         """The task has started, so its code notices a cancellation."""
@@ -72,6 +75,8 @@ class Call:
         self.stop_reason: AbortReason | None = None
         self.blame = ""
         self.outcome: Outcome | None = None
+        self.waiter: asyncio.Future[None] | None = None
+        """Set while someone waits for this outcome alone."""
         self.left = ""
         """What its tool left for the result when it was stopped."""
         self.progress: tuple[Progress, ...] = ()

@@ -10,6 +10,7 @@ finish in; events leave at once, on a channel of their own.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextvars import copy_context
 from types import TracebackType
 from typing import Self
 
@@ -169,6 +170,17 @@ class ToolExecutor:
         self._queue.add(call)
         self._pump()
 
+    async def execute(self, use: ToolUse) -> Outcome:
+        """
+        Run a call that is not part of an answer, in the context of the caller; the other calls count as for `add`.
+
+        Cancelling it stops the call, and waits until the call has stopped.
+        """
+        self.add(use)
+        call = self._calls.last
+        call.context = copy_context()
+        return await self._calls.outcome_of(call, lambda: self._stop_one(call))
+
     def finish(self) -> None:
         """The answer is complete: calls that were held back may start."""
         self._calls.finish()
@@ -251,7 +263,7 @@ class ToolExecutor:
             if call.is_repeat:
                 self._complete(call, repeat_outcome(call.use, call.summary, call.before))
                 return
-        call.task = self._loop.create_task(self._run(call))
+        call.task = self._loop.create_task(self._run(call), context=call.context)
 
     async def _run(self, call: Call) -> None:
         call.entered = True
@@ -356,6 +368,10 @@ class ToolExecutor:
                 abort(call.abort, reason)
                 if call.task and call.entered:
                     call.task.cancel()
+
+    def _stop_one(self, call: Call) -> None:
+        self._stop([call], AbortReason.USER)
+        self._pump()
 
     def _stop_outcome(self, call: Call) -> Outcome:
         reason = call.stop_reason or AbortReason.USER  # without a reason of ours, the task itself was cancelled

@@ -166,7 +166,11 @@ def crash_outcome(use: ToolUse, error: BaseException, timings: Timings = NO_TIME
 
 def crash_message(name: str, error: BaseException) -> str:
     """The message about a crash, without the traceback, which is in the log."""
-    problem = ": ".join(filter(None, (type(error).__name__, str(error))))
+    try:
+        words = str(error)
+    except Exception:  # noqa: BLE001  # the code of the tool's author
+        words = "its message cannot be shown, because its __str__ fails"
+    problem = ": ".join(filter(None, (type(error).__name__, words)))
     return f"{name} failed unexpectedly: {problem}. Try another input or another tool."
 
 

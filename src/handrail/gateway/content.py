@@ -125,7 +125,7 @@ def redact(value: Any, redactor: Redactor, name: str = "") -> Any:
     """The value without secrets; base64 stays as it is."""
     match value:
         case str():
-            return value if name in BYTES else redactor.text(value)
+            return value if name in BYTES else redactor.named_text(name, value) if name else redactor.text(value)
         case Mapping():
             return {key: redact(each, redactor, key) for key, each in value.items()}
         case list() | tuple():

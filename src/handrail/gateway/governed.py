@@ -15,19 +15,18 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from handrail.conversation.blocks import ToolUse
-from handrail.conversation.request import Request
 from handrail.dispatch.executor import ToolExecutor
-from handrail.errors import HandrailError, JsonRpcError
+from handrail.errors import JsonRpcError
 from handrail.files.memory import FileMemory
 from handrail.gateway.asker import ClientAsker
 from handrail.gateway.changes import Kind
 from handrail.gateway.client import McpClient, use_client
 from handrail.gateway.content import call_result
 from handrail.gateway.listing import PREFIX, tool_definition
-from handrail.loop.run_config import Stream
 from handrail.mcp.messages import INVALID_PARAMS
 from handrail.mcp.tools import tool_name
 from handrail.session.build import open_session
+from handrail.session.no_model import NoModel
 from handrail.session.servers.servers import Servers
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
@@ -49,16 +48,6 @@ class OnChange(Protocol):
 
 def _no_listener(kind: Kind, uri: str = "") -> None:
     """No client wants to know yet."""
-
-
-class NoModel:
-    """Takes the place of a model in a session that has none."""
-
-    model = "none"
-
-    def stream(self, request: Request) -> Stream:
-        """There is no model to ask."""
-        raise HandrailError("An MCP server asks no model.")
 
 
 class GovernedTools:

@@ -111,7 +111,6 @@ class EnvironmentFacts:
     platform: str
     date: str
     model: str = ""
-    tools: tuple[str, ...] = ()
     git: GitFacts | None = None
 
 
@@ -122,7 +121,6 @@ def facts_text(facts: EnvironmentFacts) -> str:
         f"Platform: {facts.platform}",
         f"Date: {facts.date}",
         *([f"Model: {facts.model}"] if facts.model else []),
-        *([f"Tools: {', '.join(facts.tools)}"] if facts.tools else []),
         *(_git_lines(facts.git) if facts.git else ["Git: not a repository"]),
     ]
     return _frame(lines)

@@ -82,6 +82,11 @@ class Run:
         """Whether it has begun and is not over."""
         return self._loop.active
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or was closed; one that has not begun yet is not over."""
+        return self._events.ag_frame is None
+
     def interrupt(self) -> None:
         """Stop everything, from any thread; RunEnded follows when it has stopped."""
         if self._event_loop is None:

@@ -87,7 +87,7 @@ class ServerConnection:
         """Connect in the background."""
         if self._task is None or self._task.done():
             self._closing = False
-            self._settled.clear()
+            self._settled = asyncio.Event()  # the one before belongs to the loop that waited for it
             self.status, self.error = "pending", ""
             self._task = asyncio.create_task(self._live(), name=f"MCP server {self.name}")
 
@@ -102,7 +102,7 @@ class ServerConnection:
 
     async def aclose(self, status: str = "pending") -> None:
         """End the connection. Never raises; may be called twice, in any order with others, from any task."""
-        if self._task is not None:
+        if self._task is not None and not self._task.done():
             if not self._closing:
                 self._closing = True
                 self._task.cancel()

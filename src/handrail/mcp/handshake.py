@@ -16,7 +16,7 @@ from handrail.mcp.messages import METHOD_NOT_FOUND
 from handrail.mcp.peer import Peer
 from handrail.records import record
 
-PATIENCE = 3.0
+PATIENCE = 1.0
 """Seconds after which a server that has not answered `server/discover` is greeted in the old way too."""
 NEW_SERVER = (UNSUPPORTED_VERSION, METHOD_NOT_FOUND)
 """How a new server refuses the old greeting."""

@@ -59,8 +59,9 @@ class StdioWire:
         try:
             running, pipes = await start_with_pipes(spec, MAX_LINE)
         except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             raise McpError(
-                f"The MCP server {peer.name!r} cannot be started ({spec.argv[0]!r}): {error}. Check its command."
+                f"The MCP server {peer.name!r} cannot be started: {why}: {spec.argv[0]!r}. Check its command."
             ) from error
         wire = cls(peer, running, pipes, release)
         peer.attach(wire)

@@ -26,6 +26,8 @@ from handrail.session.arguments import (
     Prompt,
     check_agents,
     check_builtin_tools,
+    check_can_use_tool,
+    check_contents,
     check_folder,
     check_hooks,
     check_output,
@@ -116,8 +118,6 @@ class Agent(Generic[Structured]):
         env: Mapping[str, str] | None = None,
     ) -> None:
         check_type("limits", limits, Limits, "Limits(turns=..., dollars=..., tokens=..., seconds=...)")
-        if can_use_tool is not None and not callable(can_use_tool):
-            raise HandrailError(f"can_use_tool is {can_use_tool!r}. Give a function of (tool_name, input, question).")
         options, own_model = split_model(model)
         custom, environment = check_tools(tools), variables(env, state_dir)
         spec = SessionSpec(
@@ -138,7 +138,10 @@ class Agent(Generic[Structured]):
             auto_compact=None if settings else True,
             keep_files=bool(session) or bool(environment.get("HANDRAIL_STATE_DIR")),
         )
-        host = SessionHost(can_use_tool=can_use_tool, hooks=check_hooks(hooks or {}), model=own_model)
+        check_contents(custom, spec.flags)
+        host = SessionHost(
+            can_use_tool=check_can_use_tool(can_use_tool), hooks=check_hooks(hooks or {}), model=own_model
+        )
         self._open(spec, environment, host)
 
     @classmethod

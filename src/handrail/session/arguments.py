@@ -146,6 +146,32 @@ def check_rules(name: str, texts: Iterable[str]) -> tuple[str, ...]:
     return given
 
 
+def check_can_use_tool(can_use_tool: Any) -> Any:
+    """A function, or None."""
+    if can_use_tool is not None and not callable(can_use_tool):
+        raise HandrailError(f"can_use_tool is {can_use_tool!r}. Give a function of (tool_name, input, question).")
+    return can_use_tool
+
+
+def check_contents(tools: Iterable[AnyTool], flags: SettingsFlags) -> None:
+    """Refuse contents of rules that a tool cannot compare: an allow rule never matches then, and others always do."""
+    mute = {tool.name for tool in tools if not tool.subject and not _matches_itself(type(tool))}
+    for name, texts in (("allow", flags.allowed), ("ask", flags.ask), ("deny", flags.disallowed)):
+        for text in texts:
+            rule = rules.parse_rule(text, rules.Behaviour(name))
+            if not isinstance(rule, rules.Rule) or rule.tool not in mute or rule.spec is None:
+                continue
+            if not rules.PARAMETER.match(rule.spec):
+                raise HandrailError(
+                    f"{name} holds {text!r}, but {rule.tool} does not say which parameter such rules are about. "
+                    'Write @tool(subject="..."), or the rule without its brackets.'
+                )
+
+
+def _matches_itself(kind: type[Tool[Any]]) -> bool:
+    return kind.permission_matcher is not Tool.permission_matcher or kind.subject_text is not Tool.subject_text
+
+
 def check_hooks(hooks: Any) -> Any:
     """Hooks by event, or hooks that were made already."""
     if isinstance(hooks, Hooks):

@@ -1,6 +1,8 @@
 """One conversation with a model that may use tools: what a session, and every sub-agent of it, talks through."""
 
+import asyncio
 import os
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,6 +41,9 @@ class Conversation:
         self._hooks = hooks
         self._found = found_tools(state.history.messages)
         self._current: Callable[[], Run | None] = lambda: None
+        self._beginning = threading.Lock()
+        self._event_loop: asyncio.AbstractEventLoop | None = None
+        """The loop in which the current run was made."""
         if self._found:
             state.catalog.activate(self._found)
         if hooks is not None and state.context.agent.is_main:
@@ -82,13 +87,15 @@ class Conversation:
         """
         if self.is_closed:
             raise HandrailError("This conversation was closed. Open another one; a kept session goes on by its id.")
-        if self.running:
-            raise HandrailError(f"{STILL_RUNNING} Use send() to add to it, or close its run first.")
         if not message.content and self.deferred is None:
             raise HandrailError("The message is empty. Give a text or a block.")
         config = config or self.config
         config = config if limits is None else replace(config, limits=limits)
-        return self._begin(Run(config, self.state, message, expansion))
+        with self._beginning:
+            self._refuse_other_loop()
+            if self.running:
+                raise HandrailError(f"{STILL_RUNNING} Use send() to add to it, or close its run first.")
+            return self._begin(Run(config, self.state, message, expansion))
 
     def compact(self, instructions: str = "") -> Run:
         """Replace the conversation with a summary; HandrailError while a prompt runs, or if it is never summarised."""
@@ -102,7 +109,18 @@ class Conversation:
 
     def _begin(self, run: Run) -> Run:
         self._current = weakref.ref(run)
+        self._event_loop = running_loop()
         return run
+
+    def _refuse_other_loop(self) -> None:
+        """HandrailError if a run of another thread's loop goes on, or is about to: neither could wait for the other."""
+        run, other = self._current(), self._event_loop
+        if run is None or run.is_over or other is None or other is running_loop() or not other.is_running():
+            return
+        raise HandrailError(
+            f"{STILL_RUNNING} It belongs to the event loop of another thread. "
+            "Wait for its answer, or give each thread an Agent of its own."
+        )
 
     async def clear(self) -> None:
         """Forget the conversation, not its transcript; HandrailError while a prompt is being worked on."""
@@ -153,6 +171,14 @@ class Conversation:
         started, self.state.session_started = self.state.session_started, False
         if started and self._hooks is not None and self._hooks.wants("SessionEnd"):
             await self._hooks.fire("SessionEnd", {"reason": reason}, self.state.context)
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs in this thread, if one does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def resume_transcript(state: ConversationState, transcript: OpenTranscript, folders: Sequence[str]) -> None:

@@ -24,6 +24,8 @@ IN_PLAIN_WORDS = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dataclass_type", "dict_type"), "it should be an object"),
     **dict.fromkeys(("recursion_loop", "recursion_depth_exceeded"), "it is nested too deeply"),
 }
+UNEXPECTED = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+"""An unknown field: of a model, and of a dataclass."""
 FIRST_WORDS = re.compile(r"^(?:Input|String|List|Dictionary) should")
 
 
@@ -58,10 +60,10 @@ def model_schema(model: type[BaseModel] | type[PlainInput]) -> dict[str, Any]:
     Raises:
         ToolDefinitionError: the model has no schema, or its schema is not that of an object.
     """
-    if issubclass(model, PlainInput):
-        model = pydantic_model(model)
+    is_plain = issubclass(model, PlainInput)
+    described = pydantic_model(model) if issubclass(model, PlainInput) else model
     try:
-        schema: dict[str, Any] = _without_titles(model.model_json_schema())
+        schema: dict[str, Any] = _without_titles(described.model_json_schema())
     except PydanticUserError as error:
         raise ToolDefinitionError(
             f"{model.__name__} cannot be described to a model: {first_line(error)}. Use plain types."
@@ -75,7 +77,7 @@ def model_schema(model: type[BaseModel] | type[PlainInput]) -> dict[str, Any]:
     schema.pop("description", None)
     schema.setdefault("properties", {})
     schema.setdefault("additionalProperties", False)
-    return schema
+    return _without_empty_defaults(schema) if is_plain else schema
 
 
 def schema_bytes(schema: Json) -> bytes:
@@ -100,6 +102,29 @@ def _without_titles(node: Any, *, names: bool = False) -> Any:
             return node
 
 
+def _without_empty_defaults(node: Any, *, names: bool = False) -> Any:
+    """Of a field that may be left out, null and an empty value say nothing: they only cost tokens."""
+    match node:
+        case dict() if not names and not node.get("default", True):
+            rest = {key: value for key, value in node.items() if key not in {"default", "anyOf"}}
+            kinds = [kind for kind in node.get("anyOf", ()) if kind != {"type": "null"}]
+            rest = kinds[0] | rest if len(kinds) == 1 else rest | ({"anyOf": kinds} if kinds else {})
+            if "enum" in rest:
+                rest["enum"] = [value for value in rest["enum"] if value != node["default"]]
+            return _without_empty_defaults(rest)
+        case dict():
+            return {
+                key: value
+                if key in HOLDS_VALUES and not names
+                else _without_empty_defaults(value, names=key in HOLDS_NAMES and not names)
+                for key, value in node.items()
+            }
+        case list():
+            return [_without_empty_defaults(item) for item in node]
+        case _:
+            return node
+
+
 def parse_model(model: type[Model], raw: Json) -> Model:
     """
     The checked input. A numeric string counts as a number where a number is wanted.
@@ -119,7 +144,6 @@ def parse_plain(plain: type[Plain], raw: Json) -> Plain:
 
 
 def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Iterable[str]:
-    known = [field.alias or name for name, field in model.model_fields.items()]
     wrong: dict[tuple[str, ...], list[str]] = {}
     values: dict[tuple[str, ...], object] = {}
     for problem in error.errors(include_url=False, include_context=False):
@@ -127,13 +151,30 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Ite
         path = _path(problem["loc"], raw, missing=missing)
         if missing:
             yield missing_field(path)
-        elif problem["type"] == "extra_forbidden":
-            yield unexpected_field(path, known if len(path) == 1 else ())
+        elif problem["type"] in UNEXPECTED:
+            yield unexpected_field(path, _fields_beside(path, model))
         else:
             wrong.setdefault(path, []).append(IN_PLAIN_WORDS.get(problem["type"]) or _plain(problem["msg"]))
             values.setdefault(path, problem["input"])
     for path, reasons in wrong.items():
         yield f"{where(path)} is wrong: {', or '.join(dict.fromkeys(reasons))}; got {brief_repr(values[path])}."
+
+
+def _fields_beside(path: Sequence[str], model: type[BaseModel]) -> list[str]:
+    """The names that may be where the path ends, in all forms that its object may have."""
+    schema = model.model_json_schema()
+    nodes = _forms(schema, schema)
+    for part in path[:-1]:
+        inner = [node.get("properties", {}).get(part) or node.get("items") for node in nodes]
+        nodes = [form for each in inner if isinstance(each, dict) for form in _forms(each, schema)]
+    return [name for node in nodes for name in node.get("properties", ())]
+
+
+def _forms(node: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schemas of a union and behind references; a schema by itself otherwise."""
+    if "$ref" in node:
+        return _forms(schema["$defs"][node["$ref"].rpartition("/")[2]], schema)
+    return [form for each in node["anyOf"] for form in _forms(each, schema)] if "anyOf" in node else [node]
 
 
 def _path(loc: Sequence[str | int], raw: object, *, missing: bool) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def make_input_model(
         if hint in (ToolContext, ProgressCallback):
             injected[parameter.name] = hint
             continue
-        if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
+        if parameter.name.startswith("_") or _is_own_name(parameter.name):
             raise ToolDefinitionError(f"{name}: a parameter cannot be called {parameter.name!r}. Rename it.")
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (_describe(hint, of_parameters.get(parameter.name, "")), default)
@@ -73,10 +73,16 @@ def make_input_model(
         ) from error
 
 
+def _is_own_name(name: str) -> bool:
+    """Whether Pydantic needs the name itself. Its deprecated methods (copy, json, schema) may become fields."""
+    return name.startswith("model_") and hasattr(BaseModel, name)
+
+
 def _model(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
     """The model, checked to have a schema: a tool fails where it is declared, not in its first request."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", PydanticJsonSchemaWarning)
+        warnings.filterwarnings("ignore", "Field name .* shadows an attribute")  # copy, json, schema
         model: type[BaseModel] = create_model(name, __config__=INPUT_CONFIG, **fields)
         model_schema(model)
     return model

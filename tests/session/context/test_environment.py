@@ -367,10 +367,10 @@ def test_a_repository_with_countless_changes_gives_a_bounded_text(repository: Pa
         (repository / f"{number:04}-{'x' * 60}").write_text("")
 
     started = GitProbe(repository, ENV, LONG)
-    text = facts_text(gather(repository, started, model="m", tools=("Glob", "Read")))
+    text = facts_text(gather(repository, started, model="m"))
 
     assert len(text) < 3_000
-    assert "Model: m\nTools: Glob, Read\nGit: branch main; " in text
+    assert "Model: m\nGit: branch main; " in text
     assert " more\n</environment>" in text
 
 

@@ -394,11 +394,11 @@ def test_a_file_that_breaks_while_running_keeps_what_it_forbade(world: World) ->
         world.write("user", "{" + " " * len(told))
         texts = [(rule.behaviour.value, rule.text) for rule in live.policy().rules]
         assert sorted(texts) == [("ask", "Read"), ("deny", "Bash(rm *)"), ("deny", "WebSearch")]
-    assert any("what it forbade before still counts" in note for note in told)
+    assert any("what it denied before still applies" in note for note in told)
 
     world.write("policy", "{")
     assert "WebSearch" in {rule.text for rule in live.policy().rules}
-    assert any("The policy that was read before still counts" in note for note in told)
+    assert any("The policy that was read before still applies" in note for note in told)
 
     world.write("user", {})
     assert {rule.text for rule in live.policy().rules} == {"WebSearch"}
@@ -564,7 +564,7 @@ def test_a_rule_that_cannot_be_read_is_named_with_file_line_and_key(world: World
     world.live(told).policy()
 
     what = ".handrail/settings.json:2: permissions.deny[1] is 'Bash(' - the bracket is not closed; add )."
-    assert told == [f"{what} Until it is corrected, calls of Bash are asked for."]
+    assert told == [f"{what} Until it is corrected, calls of Bash need consent."]
 
 
 def test_what_a_person_agreed_to_counts_to_the_end_of_the_session_although_the_folder_is_not_trusted(

@@ -88,7 +88,7 @@ def test_a_start_reads_only_the_rules_that_take_tools_away_and_still_tells_of_a_
         *notes, modules = start()
         assert modules == ""
         assert [note.partition(" - ")[2] for note in notes] == [
-            "the bracket is not closed; add ). Until it is corrected, calls of Bash are asked for."
+            "the bracket is not closed; add ). Until it is corrected, calls of Bash need consent."
         ]
 
 

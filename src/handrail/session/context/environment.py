@@ -136,11 +136,11 @@ class GitProbe:
         return True
 
 
-def gather(cwd: Path, probe: GitProbe, *, model: str = "", tools: tuple[str, ...] = ()) -> EnvironmentFacts:
+def gather(cwd: Path, probe: GitProbe, *, model: str = "") -> EnvironmentFacts:
     """All facts; the slow part has been running since the probe was made."""
     system = os.uname()
     platform = f"{system.sysname} {system.release} {system.machine}"
-    return EnvironmentFacts(cwd, platform, time.strftime("%Y-%m-%d"), model, tools, probe.facts())
+    return EnvironmentFacts(cwd, platform, time.strftime("%Y-%m-%d"), model, probe.facts())
 
 
 def git_folder(root: Path) -> Path | None:

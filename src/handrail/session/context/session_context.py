@@ -80,7 +80,7 @@ class SessionContext:
         self._memory = read_memory(self._places, self._switches)
         self._announce(self._memory.files, "session_start", run)
         self._tell_problems()
-        facts = gather(self._cwd, self._probe, model=run.options.model, tools=run.options.tools())
+        facts = gather(self._cwd, self._probe, model=run.options.model)
         yield context_attachment(facts, self._memory.files)
         self._types = _type_list(run)
         if self._types:

@@ -39,11 +39,15 @@ class ServerTools:
         self._conversation = conversation
         self._on_warning = on_warning
         self._checks: set[asyncio.Future[None]] = set()
+        self._loop: asyncio.AbstractEventLoop
         settings.on_change.append(self._recheck)
         servers.on_update = self._note_update
 
     async def connect(self, *, patient: bool) -> None:
         """Connect, once, and offer the tools of servers that answer in time; if `patient`, wait for all of them."""
+        if self.is_connected and self._loop.is_closed():  # its connections went with it
+            await self._servers.aclose()
+            self.is_connected = False
         if not self.is_connected:
             self._loop, loaded = asyncio.get_running_loop(), self._settings.loaded
             catalog = self._conversation.state.catalog
