@@ -17,10 +17,11 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-setup: ## make .venv ready (implied by all others)
+setup: ## make .venv ready for development (implied by all but demo)
 	@scripts/setup
 
-demo: setup ## watch an agent repair a project with the real tools, offline
+demo: ## watch an agent repair a project with the real tools, offline
+	@scripts/setup run
 	@$(BIN)/handrail demo
 
 test: lint ## the whole gate: lint, types, layers, tests
@@ -113,5 +114,5 @@ definitions: setup ## write down what requests say of the built-in tools, after 
 	@$(BIN)/python scripts/definitions.py
 
 clean: ## remove everything made here except .wheels
-	rm -rf .venv .venv-peers .peers-npm .venv-fuzz .conformance .mcp-servers .xterm .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-peers .peers-npm .venv-fuzz .conformance .mcp-servers .xterm .cluster .fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

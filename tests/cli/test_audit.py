@@ -74,7 +74,7 @@ def test_the_list_can_be_narrowed_and_counted(capsys: pytest.CaptureFixture[str]
     ]
     assert audit(capsys, "--by", "rule").splitlines()[0].split() == ["allowed", "asked", "denied", "rule"]
     assert audit(capsys, "--limit", "1").splitlines()[1] == "... and 3 before these; --limit shows more."
-    assert audit(capsys, "--tool", "Nothing") == "No decisions were recorded that fit.\n"
+    assert audit(capsys, "--tool", "Nothing") == "No recorded decision matches.\n"
 
 
 @pytest.mark.usefixtures("project")

@@ -223,6 +223,7 @@ def test_every_optional_part_says_what_is_off_without_it(tmp_path: Path, monkeyp
         "encodings": State.OK,
         "web": State.OK,
         "otel": State.OK,
+        "cluster": State.OK,
         "testing": State.OK,
     }
     assert found["pdf"][1].endswith("reading the pages of PDF files. Install it with: pip install 'handrail[pdf]'")
@@ -280,7 +281,7 @@ def test_what_waits_for_trust_is_said(tmp_path: Path) -> None:
     live = here(tmp_path).live
     assert live is not None
     TrustStore(live.places.state).trust(live.places.cwd, live.loaded.settings.items)
-    assert said() == [(State.OK, "trusted: what it brings counts (1)")]
+    assert said() == [(State.OK, "trusted: its settings apply (1)")]
 
 
 @pytest.mark.parametrize("command", [["call", "Bash", '{"command": "ls"}'], ["trust"]])

@@ -58,7 +58,7 @@ def test_a_value_that_waits_for_trust_is_said_to_wait(project: Path, env: dict[s
     wrote = handrail("config", "set", "model", "m", "--scope", "local", cwd=project, environment=env)
 
     assert wrote.stdout == (
-        "model is set in .handrail/settings.local.json. It counts when the folder is trusted: handrail trust.\n"
+        "model is set in .handrail/settings.local.json. It takes effect once the folder is trusted: handrail trust.\n"
     )
     only = handrail("config", "get", "model", "--scope", "local", "--json", cwd=project, environment=env)
     assert only.stdout == '"m"\n'
@@ -70,7 +70,7 @@ def test_a_value_that_waits_for_trust_is_said_to_wait(project: Path, env: dict[s
         (["set", "permissions.defaultMode", "yolo"], "must be one of"),
         (["set", "permissions.deny", "Bash"], "must be a list"),
         (["set", "permision.deny", "[]"], "Did you mean"),
-        (["set", "allowManagedHooksOnly", "true"], "policy files only"),
+        (["set", "allowManagedHooksOnly", "true"], "works only in policy files"),
         (["set", "env", '{"A": 1}'], "env.A is not a text"),
         (["set", "permissions.allow", '["Bash(npm *"]'], "'Bash(npm *': the bracket is not closed"),
         (["set", "permissions", '{"deny": ["Read(.env"]}'], "'Read(.env': the bracket is not closed"),

@@ -193,7 +193,7 @@ def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None
         pytest.param(
             '{"permissions": {"deny": "Bash"}}',
             {"permissions": {"deny": ["Bash"]}},
-            ["settings.json:1: permissions.deny is 'Bash' and must be a list; it counts as a list of one."],
+            ["settings.json:1: permissions.deny is 'Bash' and must be a list; it is read as a list of one."],
             id="a single deny rule still denies",
         ),
     ],

@@ -169,8 +169,8 @@ def test_keys_of_policy_have_no_effect_elsewhere(world: World) -> None:
     assert settings.get("allowManagedHooksOnly") is None
     assert not marker.exists()
     assert [str(problem) for problem in settings.problems] == [
-        "~/.handrail/settings.json:2: allowManagedHooksOnly counts in policy files only and has no effect here.",
-        "~/.handrail/settings.json:3: policyCommand counts in policy files only and has no effect here.",
+        "~/.handrail/settings.json:2: allowManagedHooksOnly works only in policy files and has no effect here.",
+        "~/.handrail/settings.json:3: policyCommand works only in policy files and has no effect here.",
     ]
 
 
@@ -210,7 +210,7 @@ def test_while_a_file_is_broken_nothing_is_widened(world: World, broken: str) ->
     assert {rule.behaviour.value for rule in policy.rules} == {"deny"}
     assert {rule.text for rule in policy.rules} == {f"Read({name})" for name in ("user", "project") if name != broken}
     assert not live.loaded.sandbox.get("autoAllowBashIfSandboxed", True)
-    assert any("Nothing of this file counts until it is repaired" in note for note in live.loaded.notes())
+    assert any("Nothing in this file takes effect until it is repaired" in note for note in live.loaded.notes())
 
 
 def test_the_home_folder_as_working_folder_has_the_users_settings_once(world: World) -> None:
@@ -273,5 +273,5 @@ def test_settings_without_effect_are_named_once_for_each_file(world: World) -> N
     )
     found = [str(problem) for problem in world.gather().problems]
 
-    assert "~/.handrail/settings.json: no effect here: language, spinnerVerbs, sandbox.seatbelt" in found
+    assert "~/.handrail/settings.json: keys without effect: language, spinnerVerbs, sandbox.seatbelt" in found
     assert len(found) == 2  # the other one asks whether modle means model

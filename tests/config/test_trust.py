@@ -297,7 +297,7 @@ def test_a_setting_without_effect_asks_for_no_trust_and_does_nothing(world: Worl
     found = world.live().loaded
 
     assert (found.settings.items, found.settings.values) == ((), {})
-    assert found.notes() == (".claude/settings.json: no effect here: attribution, language",)
+    assert found.notes() == (".claude/settings.json: keys without effect: attribution, language",)
 
 
 @given(st.dictionaries(NAMES, st.booleans() | st.sampled_from(["plan", "auto", "x"]) | st.lists(st.text(), max_size=2)))

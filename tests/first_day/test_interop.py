@@ -201,7 +201,7 @@ async def test_what_is_there_and_has_no_effect_is_named_at_the_start_and_in_doct
     write(tmp_path / "home/.handrail/mcp.json", "{}")
     write(tmp_path / "home/.handrail/keybindings.json", "{}")
     expected = [
-        ".claude/settings.json: no effect here: spinner",
+        ".claude/settings.json: keys without effect: spinner",
         "~/.claude/commands/fork.md: context is 'spoon'. Use fork, or leave it out.",
         ".claude/skills/pdf/SKILL.md: no effect: colour",
         ".claude/agents/helper.md: no effect: colour (did you mean 'color'?)",

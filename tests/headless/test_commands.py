@@ -45,7 +45,7 @@ async def test_built_in_commands_are_listed_and_answered_without_a_model(tmp_pat
 
         assert {*told} == {"greet", *NAMES}
         assert told["greet"] == {"name": "greet", "description": "Greets", "argumentHint": ""}
-        assert told["clear"]["description"] == "Begin a new session, in which nothing was said yet"
+        assert told["clear"]["description"] == "Start a new, empty session"
         assert told["compact"]["argumentHint"]
         assert {*of(nothing, "init")[0]["slash_commands"]} == {"greet", *NAMES}
         assert words(nothing) == [nothing[-1]["result"]] == ["Nothing was asked of a model yet."]
@@ -55,7 +55,7 @@ async def test_built_in_commands_are_listed_and_answered_without_a_model(tmp_pat
         assert cost[-1]["result"] == usage[-1]["result"]
         assert "15 of 200,000 tokens" in context[-1]["result"]
         assert "/greet: Greets" in listed[-1]["result"]
-        assert "/compact [what matters in it]: " in listed[-1]["result"]
+        assert "/compact [what to keep]: " in listed[-1]["result"]
         assert empty[-1]["result"].startswith('"" is not the name of a model.')
         assert changed[-1]["result"] == "The model is claude-other-1."
         assert [each.body["model"] for each in p.server.requests] == ["claude-sonnet-4-6", "claude-other-1"]

@@ -201,6 +201,9 @@ for line in sys.stdin:
         answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
     elif asked.get("method") == "tools/list":
         answer = {"tools": []}
+    elif "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
     else:
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
@@ -212,13 +215,10 @@ SOON = 10.0
 
 @pytest.mark.proves("X9")
 @pytest.mark.parametrize("way", ["the input ends", "a prompt on the command line"])
-async def test_it_ends_with_its_last_result_whatever_it_has_started(
-    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "100")
+async def test_it_ends_with_its_last_result_whatever_it_has_started(tmp_path: Path, way: str) -> None:
     (tmp_path / "server.py").write_text(STUBBORN)
     servers = {"mcpServers": {"stubborn": {"command": sys.executable, "args": [str(tmp_path / "server.py")]}}}
-    hooks = {"SessionEnd": [{"hooks": [{"type": "command", "command": "trap '' TERM; sleep 600"}]}]}
+    hooks = {"SessionEnd": [{"hooks": [{"type": "command", "command": "trap '' TERM; sleep 600", "timeout": 0.1}]}]}
     job = "trap '' TERM; echo $$ > told; sleep 600; sleep 600"
     use = ToolUse("t1", "Bash", {"command": job, "run_in_background": True})
     reading = ToolUse("t2", "Bash", {"command": "until [ -s told ]; do sleep 0.01; done"})

@@ -5,12 +5,14 @@ import json
 import signal
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.remote.app import make_app
+from handrail.remote.service import RunService
 from handrail.testing.model_server import ModelServer, Reply
 from tests.cli.test_run import started, variables
 from tests.remote.serving import (
@@ -56,6 +58,17 @@ async def test_a_run_gives_the_lines_of_stream_json_and_is_kept_with_its_result(
     assert again == lines[-1:]
     assert (run["status"], run["result"]["result"], run["client"]) == ("finished", "It says hello.", "ann")
     assert [each["id"] for each in listed["runs"]] == [made["id"]]
+
+
+async def test_a_request_that_the_server_fails_at_is_answered_as_other_errors_are() -> None:
+    broken = cast("RunService", None)
+    transport = httpx2.ASGITransport(make_app(broken), raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        answer = await client.get("/v1/runs/r1")
+
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/json")
+    said = "GET /v1/runs/r1 failed in the server: AttributeError. The standard error of the server says more."
+    assert answer.json() == {"error": said}
 
 
 async def test_a_run_stays_the_session_that_its_id_names(tmp_path: Path) -> None:
@@ -131,7 +144,7 @@ async def test_a_run_can_do_only_what_its_policy_allows_and_its_origin_is_in_the
     assert (line["decision"], line["origin"]) == ("deny", origin)
     assert f"client ann, address 127.0.0.1, run {made['id']}" in told
     assert "client ann" in counted
-    assert "No decisions" in none
+    assert "No recorded decision matches" in none
 
 
 async def test_a_run_is_stopped_and_goes_on_with_another_prompt(tmp_path: Path) -> None:

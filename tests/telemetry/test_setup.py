@@ -14,7 +14,7 @@ from handrail.conversation.redact import Redactor
 from handrail.telemetry import pipeline
 from handrail.telemetry.setup import open_telemetry
 from handrail.telemetry.trace_parent import read_trace_parent, write_trace_parent
-from handrail.telemetry.wanted import WantedTelemetry, wanted_telemetry
+from handrail.telemetry.wanted import WantedTelemetry, collector_addresses, wanted_telemetry
 
 URL = "http://127.0.0.1:4318"
 BOTH = WantedTelemetry(traces=True, metrics=True)
@@ -109,6 +109,24 @@ def test_variables_that_only_a_program_made_up_send_nothing(monkeypatch: pytest.
     assert open_telemetry(made_up, Redactor(), print, version="1", session_id="s", provider="") is None
 
 
+@pytest.mark.parametrize(
+    ("env", "wanted", "addresses"),
+    [
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, WantedTelemetry(traces=True), "http://localhost:4318"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": URL}, WantedTelemetry(traces=True, metrics=True), URL),
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": URL, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://m:1/v1"},
+            WantedTelemetry(traces=True, metrics=True),
+            f"{URL} and http://m:1/v1",
+        ),
+    ],
+)
+def test_the_collector_is_named_as_the_variables_name_it(
+    env: dict[str, str], wanted: WantedTelemetry, addresses: str
+) -> None:
+    assert collector_addresses(env, wanted) == addresses
+
+
 @pytest.mark.anyio
 async def test_a_collector_that_refuses_is_reported_when_the_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
@@ -125,7 +143,7 @@ async def test_a_collector_that_refuses_is_reported_when_the_session_ends(monkey
     await found.aclose()
 
     assert len(warnings) == 1
-    assert "did not reach the collector" in warnings[0]
+    assert "did not reach the collector at http://127.0.0.1:1. Check that it runs there" in warnings[0]
 
 
 IDS = st.tuples(st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1), st.sampled_from((0, 1)))

@@ -78,7 +78,7 @@ def fits_filters(call: AuditedCall, chosen: argparse.Namespace) -> bool:
 def listing(calls: Sequence[AuditedCall], limit: int, screen: ReportScreen) -> Iterator[str]:
     """The newest calls, oldest first, and a summary."""
     if not calls:
-        yield "No decisions were recorded that fit."
+        yield "No recorded decision matches."
         return
     rows = [
         (time_text(call.at)[:19].replace("T", " "), answer_of(call), call.ref, what(call)) for call in calls[-limit:]

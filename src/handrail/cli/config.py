@@ -124,7 +124,7 @@ def change(chosen: argparse.Namespace, places: SettingsPlaces) -> int:
         edit(file, places, lambda text: set_value(text, path, value))
     ignored = load_settings(places, os.environ, SettingsFlags()).ignored
     waits = any(item.source == file.source and item.name.startswith(chosen.key) for item in ignored)
-    note = " It counts when the folder is trusted: handrail trust." if waits else ""
+    note = " It takes effect once the folder is trusted: handrail trust." if waits else ""
     if chosen.way == "set" and path[0] not in tree():
         note = " handrail does not know this key: it is kept, and has no effect."
     if chosen.way == "set" and path == ("outputStyle",):
@@ -178,5 +178,5 @@ def fitting(path: tuple[str, ...], text: str) -> Any:
             if isinstance(found := parse_rule(rule, kind), RuleProblem):
                 raise SettingsError(f"permissions.{kind.value} has the rule {rule!r}: {found.message}.")
     if known and known.managed:
-        raise SettingsError(f"{known.name} counts in policy files only. Ask your administrator to set it there.")
+        raise SettingsError(f"{known.name} works only in policy files. Ask your administrator to set it there.")
     return value

@@ -33,10 +33,10 @@ else:  # it loads a library for images
     images = lazy("handrail.builtin.read.images")
 
 CYCLE = ("default", "acceptEdits", "plan", "bypassPermissions")
-KEYS = """Enter sends, Alt+Enter or Ctrl+J begins a new line, Up brings back what was sent, Ctrl+R searches it.
-Esc interrupts, twice goes back to an earlier message; Ctrl+C interrupts, twice leaves.
+KEYS = """Enter sends, Alt+Enter or Ctrl+J starts a new line, Up recalls earlier messages, Ctrl+R searches them.
+Esc interrupts, twice goes back to an earlier message; Ctrl+C interrupts, twice exits.
 Shift+Tab changes the mode, Ctrl+O shows the transcript, Ctrl+T tasks and agents, Ctrl+G opens your editor.
-Ctrl+V puts the image in the clipboard into the message; the path of an image file does the same.
+Ctrl+V adds the image in the clipboard to the message; so does the path of an image file.
 @ completes files, / commands; !command runs in your shell, #note goes into a memory file."""
 INIT = """Look at this project and write a file AGENTS.md in its top folder for agents that will work here: how to
 build, test and lint it, how it is laid out, and which conventions are not obvious. Short, true and specific. If the
@@ -266,7 +266,7 @@ async def show_tasks(chat: Chat, _words: str) -> None:
         chat.front.say("Nothing runs in the background.", dim=True)
         return
     labels = {name: f"{name}: {task['description']}" for name, task in tasks.items()}
-    chosen = await choose(chat, "What runs in the background", labels)
+    chosen = await choose(chat, "Show what runs in the background", labels)
     if not chosen:
         return
     way = await choose(chat, labels[chosen], {"output": "Show its output", "stop": "Stop it"})
@@ -282,25 +282,25 @@ def chat_commands() -> dict[str, ChatCommand]:
     """The commands that every front has."""
     return {
         **extension_commands(),
-        "config": ChatCommand("The settings that count, and where they are written", show_config, "[key]"),
-        "doctor": ChatCommand("What is installed, what protects you and what is wrong", check),
-        "effort": ChatCommand("How hard the model thinks", set_effort, "[level]"),
-        "exit": ChatCommand("Leave", leave),
+        "config": ChatCommand("Show the settings in effect, and where they come from", show_config, "[key]"),
+        "doctor": ChatCommand("Check what is installed, what protects you and what is wrong", check),
+        "effort": ChatCommand("Set how hard the model thinks", set_effort, "[level]"),
+        "exit": ChatCommand("Exit", leave),
         "export": ChatCommand("Write the conversation to a file", export, "[file]"),
-        "help": ChatCommand("The commands and keys there are", show_help),
-        "hooks": ChatCommand("The hooks of the settings", show_hooks),
-        "init": ChatCommand("Let the agent write an AGENTS.md for this project", write_agents_file),
-        "mcp": ChatCommand("The MCP servers, and how they stand", show_servers),
-        "memory": ChatCommand("The memory files in use", show_memory),
-        "mode": ChatCommand("What runs without a question", set_mode, "[mode]"),
-        "next-mode": ChatCommand("Change to the next mode", next_mode),
-        "note": ChatCommand("Write a note into a memory file", add_note, "text"),
-        "paste-image": ChatCommand("Put the image in the clipboard into the message", paste_image),
-        "permissions": ChatCommand("The rules in force, and where they are written", show_permissions),
-        "quit": ChatCommand("Leave", leave),
-        "resume": ChatCommand("Go on with another session of this folder", resume, "[session]"),
-        "rewind": ChatCommand("Go back to before an earlier message", rewind),
-        "tasks": ChatCommand("What runs in the background", show_tasks),
-        "transcript": ChatCommand("Every input, output, decision and time", show_transcript),
-        "undo": ChatCommand("Take back the last change of a file", undo),
+        "help": ChatCommand("List the commands and keys", show_help),
+        "hooks": ChatCommand("Show the hooks in the settings", show_hooks),
+        "init": ChatCommand("Have the agent write an AGENTS.md for this project", write_agents_file),
+        "mcp": ChatCommand("Show the MCP servers and their status", show_servers),
+        "memory": ChatCommand("Show the memory files in use", show_memory),
+        "mode": ChatCommand("Show or change what runs without a question", set_mode, "[mode]"),
+        "next-mode": ChatCommand("Switch to the next mode", next_mode),
+        "note": ChatCommand("Add a note to a memory file", add_note, "text"),
+        "paste-image": ChatCommand("Add the image in the clipboard to the message", paste_image),
+        "permissions": ChatCommand("Show the rules in effect, and where they come from", show_permissions),
+        "quit": ChatCommand("Exit", leave),
+        "resume": ChatCommand("Continue another session of this folder", resume, "[session]"),
+        "rewind": ChatCommand("Go back to an earlier message, with or without the files", rewind),
+        "tasks": ChatCommand("Show what runs in the background", show_tasks),
+        "transcript": ChatCommand("Show every input, output, decision and time", show_transcript),
+        "undo": ChatCommand("Undo the last change to a file", undo),
     }

@@ -23,9 +23,9 @@ from handrail.tui.text import clip, wrap
 LOCAL = "http://127.0.0.1:11434/v1"
 Open = Callable[[dict[str, str]], Session]
 KEPT, ONCE, SERVER, DEMO, LEAVE = "kept", "once", "server", "demo", "leave"
-GREETING = """handrail works in {folder}. Say what to do.
-What the rules and the mode do not allow is asked about first.
-@ names a file, / a command. /help shows more, Esc interrupts, Ctrl+D leaves."""
+GREETING = """handrail works in {folder}. What should it do?
+You are asked before anything that the rules and the mode do not allow.
+@ names a file, / a command. /help shows more, Esc interrupts, Ctrl+D exits."""
 
 
 class Asks(Protocol):
@@ -56,8 +56,8 @@ async def ask_trust(chosen: argparse.Namespace, asker: Asks) -> None:
 
     choices = (
         DialogChoice("trust", "Trust the folder with this"),
-        DialogChoice("without", "Go on without it: what widens or runs does not count"),
-        DialogChoice("leave", "Leave"),
+        DialogChoice("without", "Go on without it: nothing that would allow or run something takes effect"),
+        DialogChoice("leave", "Exit"),
     )
     reply = await asker.ask(DialogQuestion("Trust this folder?", choices, body))
     if reply is None or reply.value == "leave":
@@ -102,17 +102,17 @@ async def open_with_key(chosen: argparse.Namespace, asker: Asks, open_session: O
 async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], problem: str) -> None:
     """Ask for a key or a server, and put it where the person says; HandrailError = leave."""
     choices = (
-        DialogChoice(KEPT, "Give a key and keep it in ~/.handrail/settings.json", edit=""),
-        DialogChoice(ONCE, "Give a key for this session only", edit=""),
-        DialogChoice(SERVER, f"Use a server that needs none, by its address (Enter alone: {LOCAL})", edit=""),
+        DialogChoice(KEPT, "Enter a key, and save it in ~/.handrail/settings.json", edit=""),
+        DialogChoice(ONCE, "Enter a key for this session only", edit=""),
+        DialogChoice(SERVER, f"Use a server that needs no key (its address, or just Enter for {LOCAL})", edit=""),
         DialogChoice(DEMO, "Watch the demo first: an agent repairs a small project, without a key or a network"),
-        DialogChoice(LEAVE, "Leave"),
+        DialogChoice(LEAVE, "Exit"),
     )
 
     def body(width: int, _rows: int) -> Sequence[str]:
         return [clip(f"  {row}", width) for row in wrap(problem, max(width - 2, 10))]
 
-    reply = await asker.ask(DialogQuestion("handrail needs a model to ask", choices, body))
+    reply = await asker.ask(DialogQuestion("handrail needs a model", choices, body))
     if reply is not None and reply.value == DEMO:
         raise DemoWantedError(problem)
     text = reply.text.strip() if reply else ""

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from handrail.errors import HandrailError
 from handrail.records import record
 
 RULES = ".handrail/settings.json"
@@ -67,10 +68,13 @@ class Ground:
             ["git", *arguments],  # noqa: S607  # the user's git is what is wanted
             cwd=self.project,
             env={**self.env, **SAME_IN_EVERY_RUN},
-            check=True,
+            check=False,
             capture_output=True,
             text=True,
         )
+        if ran.returncode:
+            said = ran.stderr.strip() or f"exit code {ran.returncode}"
+            raise HandrailError(f"git {arguments[0]} failed: {said}. The demo needs a git that works.")
         return ran.stdout
 
 

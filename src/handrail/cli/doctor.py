@@ -123,6 +123,7 @@ PACKAGES = (
     ("serve", ("starlette", "uvicorn"), "`handrail serve`, `handrail view`, and `handrail mcp serve --http`"),
     ("web", ("html_to_markdown",), "better Markdown of web pages, by html-to-markdown"),
     ("otel", ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"), "spans and metrics by OpenTelemetry"),
+    ("cluster", ("distributed",), "`handrail batch run --cluster`"),
     ("testing", ("pytest",), "the `cassette` fixture for your tests"),
 )
 
@@ -307,7 +308,7 @@ def trust(here: Here) -> Iterator[Finding]:
     if not known.items:
         yield Finding("trust", folder, State.OK, "brings nothing that needs trust")
     elif not known.ignored:
-        yield Finding("trust", folder, State.OK, f"trusted: what it brings counts ({len(known.items)})")
+        yield Finding("trust", folder, State.OK, f"trusted: its settings apply ({len(known.items)})")
     for note in ignored_note(known):
         yield Finding("trust", folder, State.NOTE, note)
 

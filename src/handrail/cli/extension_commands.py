@@ -78,8 +78,8 @@ async def plan(chat: Chat, words: str) -> None:
 def extension_commands() -> dict[str, ChatCommand]:
     """The commands."""
     return {
-        "agents": ChatCommand("The agents that tasks can be handed to, and those of this session", show_agents),
-        "plan": ChatCommand("Plan before anything is changed; show the plan", plan, "[what]"),
-        "plugins": ChatCommand("The plugins that were added, and how they stand", show_plugins),
-        "skills": ChatCommand("The skills there are, and who may use them", show_skills),
+        "agents": ChatCommand("Show the kinds of agents, and the agents of this session", show_agents),
+        "plan": ChatCommand("Plan before making changes, or show the plan", plan, "[what]"),
+        "plugins": ChatCommand("Show the plugins and their status", show_plugins),
+        "skills": ChatCommand("Show the skills, and who may use them", show_skills),
     }

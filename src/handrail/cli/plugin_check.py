@@ -102,7 +102,7 @@ def _problems(store: PluginStore, settings: SessionSettings) -> Iterator[str]:
             yield f"{known.id}: {plugin}"
             continue
         if not store.is_intact(known):
-            yield f"{known.id}: its copy is not what was trusted, so that it does not count. Add it again."
+            yield f"{known.id}: its copy is not what was trusted, so it is not used. Add it again."
         elif has_changed(known):
             diff = "\n".join(tree_diff(Path(known.copy), Path(known.source)))
             yield f"{known.id}: {known.source} has changed since it was trusted; add it again to use that:\n{diff}"

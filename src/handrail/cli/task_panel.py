@@ -106,4 +106,4 @@ def task_command(terminal: Terminal) -> ChatCommand:
     async def show(chat: Chat, _words: str) -> None:
         await TaskPanel(chat, terminal).show()
 
-    return ChatCommand("Tasks and agents at work, their output, and a key to stop one", show)
+    return ChatCommand("Show running tasks and agents with their output, and stop them", show)

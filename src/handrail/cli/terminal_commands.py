@@ -53,17 +53,17 @@ def terminal_commands(terminal: Terminal) -> dict[str, ChatCommand]:
             chat.front.say("Nothing was sent yet.", dim=True)
             return
         labels = {str(at): " ".join(text.split()) for at, text in enumerate(sent)}
-        if chosen := await choose(chat, "Search what was sent", labels, searchable=True):
+        if chosen := await choose(chat, "Search earlier messages", labels, searchable=True):
             terminal.app.buffer.reset()
             terminal.app.buffer.insert_text(sent[int(chosen)])
 
     return {
         "copy": ChatCommand("Copy the last answer", copy),
-        "history-search": ChatCommand("Search what was sent", search_history),
+        "history-search": ChatCommand("Search earlier messages", search_history),
         "tasks": task_command(terminal),
-        "theme": ChatCommand("The colours of the terminal", set_theme, "[name]"),
+        "theme": ChatCommand("Choose the colours of the terminal", set_theme, "[name]"),
         "transcript": transcript_command(terminal),
-        "vim": ChatCommand("Edit like vi, or like Emacs again", toggle_vi),
+        "vim": ChatCommand("Switch between vi and Emacs keys", toggle_vi),
     }
 
 
@@ -73,7 +73,7 @@ def transcript_command(terminal: Terminal) -> ChatCommand:
     async def show(chat: Chat, _words: str) -> None:
         await chat.front.page("\n\n".join(filter(None, (chat.transcript.text, open_question(terminal)))))
 
-    return ChatCommand("Every input, output, decision and time", show)
+    return ChatCommand("Show every input, output, decision and time", show)
 
 
 def open_question(terminal: Terminal) -> str:

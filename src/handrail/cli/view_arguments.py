@@ -1,6 +1,16 @@
 """The arguments of `handrail view`; its implementation is imported only when it runs."""
 
 import argparse
+from typing import Any
+
+TO_A_FILE = "handrail sessions export SESSION --format html -o FILE"
+
+
+class _ExportElsewhere(argparse.Action):
+    """Says which command writes a page to a file."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_rest: Any) -> None:
+        parser.error(f"handrail view only serves pages. Write one to a file with: {TO_A_FILE}")
 
 
 def port(text: str) -> int:
@@ -34,4 +44,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-key", metavar="FILE", help="its key")
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
     parser.add_argument("--json", action="store_true", help="print the addresses as one JSON object")
-    parser.epilog = "The page is served by this machine only, and needs the key in its address. Ctrl+C ends it."
+    parser.add_argument("--export", "--output", "-o", nargs="?", action=_ExportElsewhere, help=argparse.SUPPRESS)
+    parser.epilog = (
+        "The page is served by this machine only, and needs the key in its address. Ctrl+C ends it. "
+        f"To write a page to a file: {TO_A_FILE}"
+    )

@@ -71,7 +71,7 @@ def _wrap_text(key: Key, value: Any, path: JsonPath, problems: list[ValueProblem
     """Accept a single text for a list that only narrows, as a list of one."""
     if isinstance(value, str) and key.narrows == ALWAYS and key.schema["type"] == "array":
         problems.append(
-            ValueProblem(path, f"is {describe_value(value)} and must be a list; it counts as a list of one.")
+            ValueProblem(path, f"is {describe_value(value)} and must be a list; it is read as a list of one.")
         )
         return [value]
     return value

@@ -90,7 +90,7 @@ def document_of(file: SettingsFile, data: bytes) -> SettingsDocument:
         line = 0 if error.offset is None else line_of(text, error.offset)
         column = 0 if error.offset is None else column_of(text, error.offset)
         key = f" (in {format_path(error.path)})" if error.path else ""
-        message = f"{error.message}{key}. Nothing of this file counts until it is repaired."
+        message = f"{error.message}{key}. Nothing in this file takes effect until it is repaired."
         return SettingsDocument(file, text, {}, Problem(file.source, file.shown, line, message, column=column))
 
 

@@ -88,7 +88,7 @@ def load_settings(
         if last is not None:
             values = last
             problems.append(
-                Problem(document.file.source, document.file.shown, 0, "what it forbade before still counts.")
+                Problem(document.file.source, document.file.shown, 0, "what it denied before still applies.")
             )
         doubtful = doubtful or (document.doubtful and last is None)
         layers.append(Layer(document, _without_managed(document, values, problems), kept=last is not None))
@@ -158,7 +158,7 @@ def _policy(
     except SettingsError as error:
         if known is None:
             raise
-        problems.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still counts."))
+        problems.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still applies."))
         return known
 
 
@@ -321,7 +321,7 @@ def _without_managed(
     found = [name for name in MANAGED_ONLY if name in values]
     if not found:
         return values
-    problems += [document.problem((name,), "counts in policy files only and has no effect here.") for name in found]
+    problems += [document.problem((name,), "works only in policy files and has no effect here.") for name in found]
     return {name: value for name, value in values.items() if name not in found}
 
 

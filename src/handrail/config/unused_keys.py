@@ -62,4 +62,4 @@ def unused_note(document: SettingsDocument) -> tuple[Problem, ...]:
     if not names:
         return ()
     file = document.file
-    return (Problem(file.source, file.shown, 0, f"no effect here: {', '.join(names)}", hint=True),)
+    return (Problem(file.source, file.shown, 0, f"keys without effect: {', '.join(names)}", hint=True),)

@@ -210,7 +210,7 @@ def command_problems(file: DefinitionFile) -> Iterator[str]:
     if (context := head.text("context")) and context.lower() != "fork":
         yield f"context is {context!r}. Use fork, or leave it out."
     if problem := _hooks(file)[1]:
-        yield f"its hooks do not count: {problem}"
+        yield f"its hooks are ignored: {problem}"
     if re.search(r"(?<!\\)\$1\b", head.body) and not re.search(r"\$(?:0\b|ARGUMENTS)", head.body):
         yield "it uses $1 and not $0: words are counted from 0, so that $0 is the first"
 

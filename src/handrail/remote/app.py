@@ -61,7 +61,7 @@ def make_app(service: RunService) -> Starlette:
     ]
     return Starlette(
         routes=[Route(path, partial(work, service), methods=[method]) for method, path, work in routes],
-        exception_handlers={HandrailError: _problem, HTTPException: _http_problem},
+        exception_handlers={HandrailError: _problem, HTTPException: _http_problem, Exception: _crash},
     )
 
 
@@ -86,6 +86,11 @@ async def _http_problem(request: Request, error: Exception) -> Response:
         routes = [each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE]
         headers = HEADERS | {"allow": ", ".join(sorted({method for each in routes for method in each.methods}))}
     return _reply(error_json(f"{error.detail}. docs/serve.md lists the requests."), error.status_code, headers)
+
+
+async def _crash(request: Request, error: Exception) -> Response:
+    what = f"{request.method} {request.url.path} failed in the server: {type(error).__name__}."
+    return _reply(error_json(f"{what} The standard error of the server says more."), 500)
 
 
 def _client(request: Request) -> str:

@@ -124,7 +124,7 @@ async def complete_command(
     files, warnings = await read_files(turn.text.files, conversation, settings.places.home, signal, run)
     whole = replace(message, content=(Text(turn.text.with_outputs(outputs)), *message.content[1:]))
     if not turn.is_trusted and (left := [name for name in command.widens if name != "runs"]):
-        warnings.append(f"{command.shown}: {' and '.join(left)} do not count: {trust_note(settings)}")
+        warnings.append(f"{command.shown}: its {' and '.join(left)} had no effect: {trust_note(settings)}")
     return CompletedPrompt(whole, tuple(files), tuple(warnings))
 
 

@@ -98,7 +98,7 @@ def _without_new_secrets(now: SessionPlugins, session: SwitchedSession) -> tuple
     hidden = {value for _name, value in session.redactor.secrets}
     doubtful = [each for each in now.plugins if not hidden.issuperset(each.secrets)]
     notes = [
-        f"the plugin {each.id} has a secret that was set after this session began. It counts from the next start."
+        f"the plugin {each.id} has a secret that was set after this session began. It takes effect at the next start."
         for each in doubtful
     ]
     return now.without(doubtful), notes

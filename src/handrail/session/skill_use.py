@@ -170,10 +170,10 @@ class SkillLoader:
         return replace(completed, warnings=(*completed.warnings, *notes))
 
     def _add_hooks(self, skill: CommandFile, agent: AgentIdentity) -> str:
-        """Add a skill's hooks; returns why they do not count, if they do not."""
+        """Add a skill's hooks; returns why they are ignored, if they are."""
         settings = self._settings.loaded.settings
         if settings.get("disableAllHooks") or settings.get_managed("allowManagedHooksOnly"):
-            return f"{skill.shown}: its hooks do not count, because the settings switch hooks off."
+            return f"{skill.shown}: its hooks are ignored, because the settings turn hooks off."
         family: Literal[".claude", ".handrail"] = ".claude" if "/.claude/" in skill.file else ".handrail"
         owner = "" if agent.is_main else agent.id
         source = HookSource(f"skill:{skill.name}", family, skill.shown, skill.folder, agent=owner)

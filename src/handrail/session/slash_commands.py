@@ -256,11 +256,11 @@ async def _help(_session: CommandSession, _words: str, listed: Listed) -> str:
 
 
 BUILT_IN = {
-    "clear": BuiltIn("Begin a new session, in which nothing was said yet", _clear),
-    "compact": BuiltIn("Put a summary in the place of the conversation", _compact, "[what matters in it]"),
-    "context": BuiltIn("How full the model's window is", _context),
-    "cost": BuiltIn("What was used so far", _cost),
-    "help": BuiltIn("The commands there are", _help),
-    "model": BuiltIn("Which model is asked, or ask another one", _model, "[name]"),
-    "usage": BuiltIn("What was used so far", _cost),
+    "clear": BuiltIn("Start a new, empty session", _clear),
+    "compact": BuiltIn("Replace the conversation with a summary", _compact, "[what to keep]"),
+    "context": BuiltIn("Show how full the context window is", _context),
+    "cost": BuiltIn("Show the tokens and cost so far", _cost),
+    "help": BuiltIn("List the commands", _help),
+    "model": BuiltIn("Show or change the model", _model, "[name]"),
+    "usage": BuiltIn("Show the tokens and cost so far", _cost),
 }

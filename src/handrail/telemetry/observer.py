@@ -44,9 +44,6 @@ from handrail.tools.pool import AnyTool
 
 LEFT = "left"
 """The outcome of a run whose reader left before its end."""
-UNDELIVERED = (
-    "The last spans and metrics did not reach the collector. Look whether it runs at the address in the OTEL variables."
-)
 
 
 @dataclass
@@ -96,6 +93,7 @@ class SessionTelemetry:
         session_id: str,
         provider: str,
         outer: str,
+        collector: str,
     ) -> None:
         self._pipeline = pipeline
         self._contents = contents
@@ -103,6 +101,7 @@ class SessionTelemetry:
         self._provider = provider or "unknown"
         self._outer = outer
         """The trace context that this program was started with."""
+        self._collector = collector
         self._on_warning = on_warning
         self._runs: dict[str, OpenRun] = {}
         self._calls: dict[tuple[str, str], OpenCall] = {}
@@ -302,7 +301,10 @@ class SessionTelemetry:
             run = self._runs.pop(agent)
             self._pipeline.emit(run.name, run.context, run.parent, (run.began, time.time_ns()), run.attributes)
         if not await asyncio.to_thread(self._pipeline.flush):
-            self._on_warning(UNDELIVERED)
+            self._on_warning(
+                f"The last spans and metrics did not reach the collector at {self._collector}. "
+                "Check that it runs there, or change the address in the OTEL variables."
+            )
 
 
 def whole_nanos(times: Timings) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from handrail.conversation.redact import Redactor
 from handrail.lazy import lazy
-from handrail.telemetry.wanted import WantedTelemetry, wanted_telemetry
+from handrail.telemetry.wanted import WantedTelemetry, collector_addresses, wanted_telemetry
 
 if TYPE_CHECKING:
     from handrail.telemetry import attributes, observer, pipeline
@@ -48,5 +48,11 @@ def open_telemetry(
     contents = attributes.Contents(redactor, wanted.content)
     outer = env.get("TRACEPARENT", "")
     return observer.SessionTelemetry(
-        opened, contents, on_warning, session_id=session_id, provider=provider, outer=outer
+        opened,
+        contents,
+        on_warning,
+        session_id=session_id,
+        provider=provider,
+        outer=outer,
+        collector=redactor.text(collector_addresses(os.environ, wanted)),
     )

@@ -8,6 +8,8 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
 HTTP = "http/protobuf"
+USUAL = "http://localhost:4318"
+"""Where the exporters send without an endpoint."""
 
 
 @record
@@ -27,6 +29,13 @@ def wanted_telemetry(env: Mapping[str, str]) -> WantedTelemetry:
     problems: list[str] = []
     traces, metrics = (_is_wanted(signal, env, problems) for signal in ("TRACES", "METRICS"))
     return WantedTelemetry(traces, metrics, _is_on(env.get(CONTENT, "")), tuple(problems))
+
+
+def collector_addresses(env: Mapping[str, str], wanted: WantedTelemetry) -> str:
+    """Where the wanted signals are sent, as the variables name it."""
+    signals = [signal for signal, on in (("TRACES", wanted.traces), ("METRICS", wanted.metrics)) if on]
+    found = [env.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT") or env.get(ENDPOINT) or USUAL for signal in signals]
+    return " and ".join(dict.fromkeys(found))
 
 
 def _is_wanted(signal: str, env: Mapping[str, str], problems: list[str]) -> bool:

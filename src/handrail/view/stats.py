@@ -168,7 +168,7 @@ class SessionStats:
         seconds = stages["ran"]
         tool["seconds"] += seconds
         tool["slowest"] = max(tool["slowest"], seconds)
-        if len(self._slowest) < MAX_SLOWEST or seconds > self._slowest[0][0]:
+        if call["status"] != "denied" and (len(self._slowest) < MAX_SLOWEST or seconds > self._slowest[0][0]):
             slow = SlowCall(
                 seconds=seconds, tool=name, subject=call["subject"], session=session, call=call["id"], at=call["queued"]
             )

@@ -170,7 +170,7 @@ async def test_a_yes_for_one_agent_holds_for_its_later_calls_and_not_for_those_o
         assert "2. Yes, and for this agent: " in shown
         assert "3. Yes, and for all agents in this session: " in shown
         terminal.type("2")
-        await terminal.until("d2")
+        await terminal.until("Agent d2")
         await terminal.until_asked()
         terminal.type("1")
         await terminal.until("Both are done.")

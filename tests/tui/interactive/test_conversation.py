@@ -349,10 +349,10 @@ async def test_without_a_key_the_person_chooses_and_nothing_is_an_error_page(pro
         env = variables(server, project)
         bare = {name: value for name, value in env.items() if not name.startswith(("ANTHROPIC", "OPENAI"))}
         async with Conversing(project, bare, "Hi there.", "--model", "gpt-x") as terminal:
-            await terminal.until("handrail needs a model to ask")
+            await terminal.until("handrail needs a model")
             await terminal.until_asked()
             terminal.type("3")
-            await terminal.until("Enter takes it")
+            await terminal.until("Enter confirms")
             terminal.type(f"{server.url}/v1\r")
             await terminal.until("Hello from here.")
             await leave(terminal)
@@ -363,10 +363,10 @@ async def test_the_server_that_is_used_if_no_address_is_given_is_named_and_asked
         env = variables(server, project) | {"HTTP_PROXY": server.url, "NO_PROXY": ""}
         bare = {name: value for name, value in env.items() if not name.startswith(("ANTHROPIC", "OPENAI"))}
         async with Conversing(project, bare, "Hi there.", "--model", "gpt-x", columns=120) as terminal:
-            await terminal.until("(Enter alone: http://127.0.0.1:11434/v1)")
+            await terminal.until("just Enter for http://127.0.0.1:11434/v1)")
             await terminal.until_asked()
             terminal.type("3")
-            await terminal.until("Enter takes it")
+            await terminal.until("Enter confirms")
             terminal.type("\r")
             await terminal.until("http://127.0.0.1:11434/v1/chat/completions")
             await leave(terminal)

@@ -218,6 +218,27 @@ async def test_questions_wait_in_a_queue_that_needs_no_terminal() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("height", [8, 40])
+async def test_a_narrow_question_has_its_whole_hint_where_there_is_room(height: int) -> None:
+    questions = Questions(lambda: 0.0, lambda: None)
+    choices = (DialogChoice("yes", "Yes", edits_on_tab=True), DialogChoice("no", "No", takes_words=True))
+    asked = asyncio.ensure_future(questions.ask(DialogQuestion("May it?", choices, hasty=True)))
+    await asyncio.sleep(0)
+    assert questions.current is not None
+
+    rows, selected = question_lines(questions.current, 1, 40, height, NONE)
+
+    assert len(rows) <= height
+    assert all(columns(row) <= 40 for row in rows)
+    assert "1. Yes" in rows[selected]
+    hint = "a number, or arrows and Enter, or your own words, Tab edits, Esc says no"
+    shown = " ".join(row.strip() for row in rows[selected + 2 :])
+    assert shown == hint if height == 40 else shown.startswith("a number, or arrows and Enter")
+    questions.leave_all()
+    await asked
+
+
+@pytest.mark.anyio
 async def test_files_are_found_by_parts_and_by_letters_in_order() -> None:
     paths = [f"src/module_{number}/handler.py" for number in range(5_000)] + [
         "docs/terminal.md",

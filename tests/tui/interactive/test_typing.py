@@ -40,7 +40,7 @@ async def test_files_and_commands_are_completed_and_a_command_of_ones_own_is_tol
     ):
         await terminal.until("mode default")
         terminal.type("/perm")
-        await terminal.until("The rules in force")
+        await terminal.until("Show the rules in effect")
         terminal.type("\t\r")
         await terminal.until("There are no rules.")
         terminal.type("!echo by-hand; printf half; until [ -e go ]; do sleep 0.01; done; echo ' whole'; exit 3\r")
@@ -93,7 +93,7 @@ async def test_a_long_paste_is_folded_and_what_was_sent_can_be_searched_for(proj
         terminal.type("a word to remember\r")
         await terminal.until("Found.")
         terminal.type("\x12")
-        await terminal.until("Search what was sent")
+        await terminal.until("Search earlier messages")
         terminal.type("remem\r")
         await terminal.until("> a word to remember\nmode")
         terminal.type("\x03")

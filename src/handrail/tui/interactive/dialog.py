@@ -188,10 +188,10 @@ def question_lines(asked: OpenQuestion, count: int, width: int, height: int, the
     more = f" (1 of {count})" if count > 1 else ""
     title = _rows(plain(question.title) + more, width, max(height // 3, 1))
     head = [paint(clip("-" * width, width), theme.dim), *(paint(row, theme.selected) for row in title)]
+    hint = [paint(row, theme.dim) for row in _rows(_hint(asked), width, max(height // 6, 1), "  ")]
     wanted = min(len(question.body(width, height)), MIN_BODY)  # what is asked about must be seen
-    choices, selected = _fit_choices(asked, width, theme, height - len(head) - 1 - wanted)
-    room = max(height - len(head) - len(choices) - 1, 0)
-    hint = paint(clip(_hint(asked), width), theme.dim)
+    choices, selected = _fit_choices(asked, width, theme, height - len(head) - len(hint) - wanted)
+    room = max(height - len(head) - len(choices) - len(hint), 0)
     body = list(question.body(width, room))
     if len(body) > room:
         more = f"  (+{len(body) - room + 1} more lines, Ctrl+O shows them)"
@@ -199,7 +199,7 @@ def question_lines(asked: OpenQuestion, count: int, width: int, height: int, the
     if question.about is not None and asked.choice is not None and room > len(body):
         newest = list(question.about(asked.choice.value))[-min(room - len(body), ABOUT_ROWS) :]
         body += [paint(clip(plain(row), width), theme.dim) for row in newest]
-    return [*head, *body, *choices, hint], len(head) + len(body) + selected
+    return [*head, *body, *choices, *hint], len(head) + len(body) + selected
 
 
 def _rows(text: str, width: int, most: int, indent: str = "") -> list[str]:
@@ -246,9 +246,9 @@ def _choice_lines(
 
 def _hint(asked: OpenQuestion) -> str:
     if not asked.armed:
-        return "  one moment: keys still go to the input line"
+        return "  just a moment: what you type still goes to the input line"
     if asked.editing:
-        return "  Enter takes it, Esc goes back"
+        return "  Enter confirms, Esc goes back"
     if asked.question.hint:
         return f"  {asked.question.hint}"
     keys = "type to search, arrows, Enter" if asked.question.searchable else "a number, or arrows and Enter"
@@ -256,6 +256,6 @@ def _hint(asked: OpenQuestion) -> str:
         keys += ", marks"
     takes_words = any(choice.takes_words for choice in asked.shown)
     if takes_words:
-        keys += ", or words"
+        keys += ", or your own words"
     tab = ", Tab edits" if asked.choice and asked.choice.edits_on_tab else ""
     return f"  {keys}{tab}, Esc {'says no' if takes_words else 'leaves'}"
