@@ -24,8 +24,12 @@ from pathlib import Path
 from typing import NoReturn
 
 LATER = {
+    "batch.cluster",  # dask need not be here
     "__main__",
     "testing.plugin",
+    "adapters.langchain",
+    "adapters.openai_agents",
+    "adapters.pydantic_ai",
     "cli.serve_http",
     "cli.view_server",
     "remote.app",
