@@ -37,7 +37,7 @@ from handrail.tools.permission import Decision, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_RUN = "not run"
-FOREIGN = {".mcp-servers": "make mcp-servers", ".xterm": "scripts/xterm"}
+FOREIGN = {".mcp-servers": "make mcp-servers", ".xterm": "scripts/xterm", ".cluster": "scripts/cluster"}
 """Folders with what registries bring for some tests, and the way to get each. The gate does without them."""
 
 FAST = tuple(phase for phase in Phase if phase is not Phase.explain)  # explaining tries as often as shrinking does

@@ -17,7 +17,7 @@ def result(task: str, status: str, trial: int = 1, **fields: Any) -> CellResult:
 def test_errors_of_the_infrastructure_and_unchecked_cells_are_outside_the_rate() -> None:
     found = summary(
         [
-            result("a", "solved", seconds=1.0, turns=2, dollars=0.25, denials=2, unasked=1),
+            result("a", "solved", seconds=1.0, turns=2, dollars=0.25, denials=2, unasked=1, lost_dollars=0.125),
             result("b", "failed", seconds=3.0, turns=4, dollars=0.5, why="timeout"),
             result("c", "unchecked", seconds=9.0, turns=6, dollars=1.0),
             result("d", "infrastructure", seconds=99.0, turns=99, dollars=9.0, denials=9),
@@ -35,7 +35,8 @@ def test_errors_of_the_infrastructure_and_unchecked_cells_are_outside_the_rate()
         "infrastructure": 1,
         "failures": {"timeout": 1},
         "pass": [],
-        "cost_usd": 1.75,
+        "cost_usd": 10.875,
+        "lost_usd": 9.125,
         "unpriced": 0,
         "cost_per_solve_usd": 0.75,
         "median_seconds": 3.0,
@@ -43,6 +44,14 @@ def test_errors_of_the_infrastructure_and_unchecked_cells_are_outside_the_rate()
         "denials": 2,
         "unasked": 1,
     }
+
+
+def test_a_cell_with_an_attempt_of_unknown_cost_is_one_whose_price_is_not_known() -> None:
+    cut_off = result("a", "solved", dollars=1.0, attempts=2, unpriced_attempts=1)
+
+    found = summary([cut_off, result("b", "infrastructure")])
+
+    assert (found["cost_usd"], found["unpriced"], found["cost_per_solve_usd"]) == (1.0, 2, 1.0)
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:

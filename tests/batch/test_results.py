@@ -3,16 +3,19 @@
 import json
 import os
 import resource
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from handrail.batch.cells import Cell, Matrix, plan_cells
 from handrail.batch.report import current_results
-from handrail.batch.results import BatchFolder, CellResult, ResultWriter, missing_cells
+from handrail.batch.results import AttemptLog, BatchFolder, CellResult, LineWriter, missing_cells
+from handrail.batch.seal import Seal
 from handrail.batch.tasks import BatchTask
 from handrail.errors import BatchError, HandrailError
+
+SEAL = Seal(b"k")
 
 
 @pytest.fixture
@@ -30,9 +33,9 @@ def result(cell: Cell, status: str = "solved") -> CellResult:
 
 
 def keep(folder: BatchFolder, *results: CellResult) -> None:
-    writer = ResultWriter(folder)
+    writer = LineWriter(folder.results_file)
     for each in results:
-        writer.write(each)
+        writer.write({"version": 1, **asdict(each)})
     writer.close()
 
 
@@ -60,6 +63,9 @@ def test_a_file_cut_anywhere_is_read_up_to_there(folder: BatchFolder, size: int)
 
 WRONG_KEY = {"key": ["a"], "task": "a", "model": "b", "settings": "c", "trial": 1, "status": "solved", "why": ""}
 WRONG_TAGS = {**WRONG_KEY, "key": "a", "tags": 5}
+UNKNOWN_STATUS = {**WRONG_KEY, "key": "a", "status": "won"}
+NEGATIVE_PRICE = {**WRONG_KEY, "key": "a", "dollars": -1000.0}
+ENDLESS = {**WRONG_KEY, "key": "a", "seconds": float("inf")}
 
 
 @pytest.mark.parametrize(
@@ -67,8 +73,9 @@ WRONG_TAGS = {**WRONG_KEY, "key": "a", "tags": 5}
     [
         *(b"[]", b"{}", b'{"version": 99, "key": "a"}', b"\xff\xfe", b"\0" * 64, b"[" * 100_000),
         *(json.dumps({"version": 1, **each}).encode() for each in (WRONG_KEY, WRONG_TAGS)),
+        *(json.dumps({"version": 1, **each}).encode() for each in (UNKNOWN_STATUS, NEGATIVE_PRICE, ENDLESS)),
     ],
-    ids=range(8),
+    ids=range(11),
 )
 def test_lines_that_are_no_results_are_counted(folder: BatchFolder, line: bytes) -> None:
     folder.results_file.write_bytes(line + b"\n\n")
@@ -90,12 +97,12 @@ def test_a_full_disk_takes_the_half_line_back_and_says_what_to_do(folder: BatchF
     first, second = cells("x", "y")
     keep(folder, result(first))
     before = folder.results_file.read_bytes()
-    writer = ResultWriter(folder)
+    writer = LineWriter(folder.results_file)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
     try:
         with pytest.raises(BatchError, match=r"results\.jsonl cannot be written: File too large\. Make room"):
-            writer.write(result(second))
+            writer.write({"version": 1, **asdict(result(second))})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         writer.close()
@@ -112,7 +119,59 @@ def test_only_one_process_works_in_a_folder(folder: BatchFolder) -> None:
         pass
 
 
-@pytest.mark.parametrize("name", ["results.jsonl", "plan.json", "plan.draft", "work", "cassettes"])
+def test_what_all_attempts_of_a_cell_cost_is_known_from_its_last_line(folder: BatchFolder) -> None:
+    (cell,) = cells("x")
+
+    def end(log: AttemptLog, status: str, dollars: float | None) -> CellResult:
+        attempt = log.begin(cell)
+        return log.end(replace(result(cell, status), attempts=attempt.number, dollars=dollars))
+
+    log = AttemptLog(folder, SEAL)
+    end(log, "infrastructure", 0.25)
+    end(log, "infrastructure", None)
+    log.begin(cell)
+    log.close()
+    after_a_kill = AttemptLog(folder, SEAL)
+    end(after_a_kill, "infrastructure", 0.5)
+    last = end(after_a_kill, "solved", 1.0)
+    after_a_kill.close()
+
+    assert (last.attempts, last.dollars, last.lost_dollars, last.unpriced_attempts) == (5, 1.0, 0.75, 2)
+    assert folder.read_results() == ({cell.key: last}, 0)
+    begun = [json.loads(line) for line in folder.attempts_file.read_text().splitlines()]
+    assert [each["attempt"] for each in begun] == [1, 2, 3, 4, 5]
+
+
+def test_a_line_that_names_another_place_than_its_key_is_the_result_of_no_cell(folder: BatchFolder) -> None:
+    first, second = cells("x", "y")
+    folder.write_plan([first, second])
+    planted = replace(result(first), key=second.key)
+    keep(folder, planted)
+
+    results, damaged = folder.read_results()
+
+    assert missing_cells([first, second], results) == [first, second]
+    assert current_results(results, folder.read_plan(), damaged).results == ()
+
+
+def test_every_change_of_a_sealed_line_breaks_its_seal(folder: BatchFolder) -> None:
+    (cell,) = cells("x")
+    log = AttemptLog(folder, SEAL)
+    log.end(result(cell, "failed"))
+    log.close()
+    line = json.loads(folder.results_file.read_text())
+    assert folder.foreign_lines(SEAL) == []
+
+    for name in line:
+        changed = {**line, name: 7 if name == "seal" else "solved" if name == "status" else "x"}
+        assert not SEAL.fits(changed), name
+        assert not SEAL.fits({each: value for each, value in line.items() if each != name}), name
+    assert folder.foreign_lines(Seal(b"other")) == folder.foreign_lines(Seal(b"")) == [1]
+
+
+@pytest.mark.parametrize(
+    "name", ["results.jsonl", "attempts.jsonl", "plan.json", "plan.draft", "work", "cassettes", "claims"]
+)
 @pytest.mark.parametrize("is_link", [True, False])
 def test_links_and_pipes_that_came_with_a_folder_are_refused(tmp_path: Path, name: str, *, is_link: bool) -> None:
     folder, outside = BatchFolder(tmp_path / "out"), tmp_path / "outside"

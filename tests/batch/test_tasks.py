@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handrail.batch.cells import Matrix, SettingsFile, plan_cells, settings_files
+from handrail.batch.cells import CellSettings, Matrix, plan_cells, settings_files
 from handrail.batch.tasks import MAX_PROMPT, BatchTask, Revision, TaskProblem, is_inside, read_tasks
 
 ONCE = Matrix()
@@ -119,7 +119,7 @@ def test_a_key_depends_on_everything_that_defines_a_cell_and_on_nothing_else(tmp
         key(model="m"),
         key(max_turns=2),
         key(Matrix(settings=(settings,))),
-        key(Matrix(settings=(SettingsFile("strict", settings.path, "other content"),))),
+        key(Matrix(settings=(CellSettings("strict", settings.path, "other content"),))),
     ]
 
     assert len({key(), *changed}) == len(changed) + 1

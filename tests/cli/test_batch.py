@@ -16,14 +16,14 @@ import pytest
 from tests.cli.test_run import Ran, variables
 from tests.forked import program
 
-from handrail.batch.cell_run import CellRunner
-from handrail.batch.cells import Cell, CellLimits, SettingsFile
-from handrail.batch.results import CellResult
+from handrail.batch.cells import Cell, CellAttempt, CellLimits, CellSettings
+from handrail.batch.results import AttemptLog, BatchFolder, CellResult
+from handrail.batch.run_cells import AttemptEnd, RunLimits, run_cells
+from handrail.batch.seal import Seal
 from handrail.batch.tasks import BatchTask
 from handrail.cli.batch_text import BatchProgress
 from handrail.cli.main import run
 from handrail.conversation.blocks import Text, ToolUse
-from handrail.conversation.redact import Redactor
 from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -57,18 +57,18 @@ class Batch:
         self.temporary.mkdir()
         (self.folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
 
-    async def start(self, *flags: str) -> asyncio.subprocess.Process:
+    async def start(self, *flags: str, **more: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             program(),
             *("batch", "run", "tasks.jsonl", "--out", "out", *flags),
             cwd=self.folder,
-            env=variables(self.server, self.folder) | {"ANTHROPIC_API_KEY": "k", "TMPDIR": str(self.temporary)},
+            env=variables(self.server, self.folder) | {"ANTHROPIC_API_KEY": "k", "TMPDIR": str(self.temporary)} | more,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
 
-    async def run(self, *flags: str) -> Ran:
-        process = await self.start(*flags)
+    async def run(self, *flags: str, **more: str) -> Ran:
+        process = await self.start(*flags, **more)
         out, errors = await process.communicate()
         assert process.returncode is not None
         return Ran(process.returncode, out.decode(), errors.decode())
@@ -107,10 +107,71 @@ async def test_only_what_is_missing_runs_after_a_kill_and_two_at_once_are_refuse
         ("b", "failed", "check exit code 3", "no")
     ]
     assert nothing.out == ""
-    assert "1 of 2 cells are finished already" in again.errors
+    assert [(each["attempts"], each["unpriced_attempts"]) for each in again.lines] == [(2, 1)]
+    assert "1 of 2 cells finished already" in again.errors
     assert "2 of 2 cells done, 1 solved" in again.errors
     assert len(batch.server.requests) == 3
     assert [*batch.temporary.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param(".handrail/settings.json", '{"permissions": {"deny": ["Bash"]}}', id="a rule"),
+        pytest.param(".claude/settings.json", '{"env": {"A": "b"}}', id="a variable for tools"),
+        pytest.param(".handrail/mcp.json", '{"mcpServers": {"a": {"command": "none"}}}', id="a server"),
+        pytest.param(".claude/CLAUDE.md", "Answer in verse.", id="memory"),
+        pytest.param(".handrail/skills/rhyme/SKILL.md", "---\ndescription: Rhymes.\n---\nRhyme.", id="a skill"),
+        pytest.param(".claude/agents/poet.md", "---\nname: poet\ndescription: Poems.\n---\nRhyme.", id="an agent"),
+    ],
+)
+async def test_a_result_made_under_another_configuration_of_the_user_is_not_reused(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "home" / name
+    file.parent.mkdir(parents=True)
+    async with served(tmp_path, HELLO, HELLO) as batch:
+        batch.write({"id": "a", "prompt": "Say hello.", "check": "true"})
+        await batch.run()
+        file.write_text(text)
+        changed = await batch.run()
+        same = await batch.run()
+
+    assert (changed.code, same.code, len(batch.server.requests)) == (0, 0, 2), changed.errors
+    assert "1 cell changed since the last run and will run again: the task, its folder, " in changed.errors
+    assert "1 of 1 cell finished already" in same.errors
+
+
+async def test_a_skill_behind_a_link_counts_and_a_link_to_nothing_stops_no_batch(tmp_path: Path) -> None:
+    skill, skills = tmp_path / "dotfiles" / "rhyme" / "SKILL.md", tmp_path / "home" / ".claude" / "skills"
+    for folder in (skill.parent, skills):
+        folder.mkdir(parents=True)
+    skill.write_text("---\ndescription: Rhymes.\n---\nRhyme.")
+    (skills / "rhyme").symlink_to(skill.parent)
+    (skills / "gone").symlink_to(tmp_path / "nothing")
+    async with served(tmp_path, HELLO, HELLO) as batch:
+        batch.write({"id": "a", "prompt": "Say hello.", "check": "true"})
+        first = await batch.run()
+        skill.write_text("---\ndescription: Rhymes.\n---\nRhyme better.")
+        changed = await batch.run()
+
+    assert (first.code, changed.code) == (0, 0), first.errors
+    assert "1 cell changed since the last run" in changed.errors
+
+
+async def test_how_a_terminal_looks_and_where_the_configuration_lies_do_not_make_results_old(tmp_path: Path) -> None:
+    for folder, theme in (("home/.handrail", "dark"), ("moved", "light")):
+        (tmp_path / folder).mkdir(parents=True)
+        settings = {"theme": theme, "permissions": {"deny": ["Bash"]}, "of_another_program": theme}
+        (tmp_path / folder / "settings.json").write_text(json.dumps(settings))
+    async with served(tmp_path, HELLO, HELLO) as batch:
+        batch.write({"id": "a", "prompt": "Say hello.", "check": "true"})
+        await batch.run()
+        same = await batch.run(HANDRAIL_CONFIG_DIR=str(tmp_path / "moved"))
+        assert ("changed" in same.errors, len(batch.results)) == (False, 1)
+        other_model = await batch.run(ANTHROPIC_MODEL="another")
+
+    assert ("1 cell changed since" in other_model.errors, len(batch.results)) == (True, 2)
 
 
 async def test_a_recorded_batch_replays_without_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,6 +270,27 @@ async def test_what_cannot_be_started_is_not_tried_a_hundred_times(tmp_path: Pat
     assert "a+default+default+3.jsonl" in ran.errors
 
 
+async def test_a_planted_result_is_neither_believed_nor_lost_without_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with served(tmp_path, HELLO, HELLO) as batch:
+        batch.write({"id": "a", "prompt": "Say hello.", "check": "false"})
+        await batch.run()
+        (failed,) = batch.results
+        (tmp_path / "out" / "results.jsonl").write_text(json.dumps({**failed, "status": "solved"}) + "\n")
+        refused = await batch.run()
+        adopted = await batch.run("--adopt", "--json")
+        assert run(["batch", "report", str(tmp_path / "out")]) == 0
+        report = " ".join(capsys.readouterr().out.split())
+        (tmp_path / "out" / "results.jsonl").write_text("")
+        again = await batch.run("--json")
+
+    assert (refused.code, adopted.code, adopted.out) == (2, 0, "")
+    assert "out/results.jsonl:1: a result that your handrail did not write on this machine. Remove it" in refused.errors
+    assert "1 result, not written by your handrail on this machine, cannot be vouched for." in report
+    assert [(each["status"], each["attempts"]) for each in again.lines] == [("failed", 2)]
+
+
 async def test_a_run_over_its_time_has_failed_and_is_not_checked(tmp_path: Path) -> None:
     async with served(tmp_path, STALL) as batch:
         batch.write({"id": "a", "prompt": "Say hello.", "check": f"touch {tmp_path}/checked"})
@@ -219,27 +301,45 @@ async def test_a_run_over_its_time_has_failed_and_is_not_checked(tmp_path: Path)
     assert not (tmp_path / "checked").exists()
 
 
-@pytest.fixture
-async def down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ModelServer]:
-    async with ModelServer([DOWN, DOWN, HELLO]) as server:
-        for name, value in variables(server, tmp_path).items():
-            monkeypatch.setenv(name, value)
-        yield server
-
-
-async def test_errors_of_the_infrastructure_are_tried_again_with_growing_pauses(
-    tmp_path: Path, down: ModelServer
-) -> None:
+async def test_errors_of_the_infrastructure_are_tried_again_with_growing_pauses(tmp_path: Path) -> None:
     pauses: list[float] = []
+    finished: list[CellResult] = []
+
+    class Down:
+        async def run(self, attempt: CellAttempt) -> AttemptEnd:
+            is_up = attempt.number == 3
+            status = "solved" if is_up else "infrastructure"
+            result = CellResult(attempt.cell.key, *attempt.cell.place, status, "", attempts=attempt.number)
+            return AttemptEnd(result, retryable=not is_up)
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    cell = Cell(BatchTask(id="a", prompt="Say hello.", check="true"), "", "", SettingsFile(), 1, CellLimits())
-    async with asyncio.timeout(SECONDS):
-        result = await CellRunner(tmp_path, Redactor(), retries=2, sleep=sleep).run(cell)
+    cell = Cell(BatchTask(id="a", prompt="Say hello.", check="true"), "", "", CellSettings(), 1, CellLimits())
+    log = AttemptLog(BatchFolder(tmp_path), Seal(b"k"))
+    await run_cells([cell], Down(), log, RunLimits(retries=2, sleep=sleep), finished.append)
+    log.close()
 
-    assert (result.status, result.attempts, pauses) == ("solved", 3, [5.0, 10.0])
+    assert ([(each.status, each.attempts) for each in finished], pauses) == ([("solved", 3)], [5.0, 10.0])
+
+
+async def test_what_attempts_cost_that_the_infrastructure_ended_is_in_the_total(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with served(tmp_path, WRITE, DOWN, HELLO) as batch:
+        batch.write({"id": "a", "prompt": "Say hello.", "check": "true"})
+        for _ in range(2):
+            await batch.run("--retries", "0", HANDRAIL_MODEL_PRICE="1000,1000")
+    assert run(["batch", "report", str(tmp_path / "out"), "--json"]) == 0
+    total = json.loads(capsys.readouterr().out)["total"]
+
+    failed, solved = batch.results
+    assert (failed["status"], solved["status"], solved["attempts"]) == ("infrastructure", "solved", 2)
+    assert solved["lost_dollars"] == failed["dollars"] > 0
+    assert total["cost_usd"] == pytest.approx(failed["dollars"] + solved["dollars"])
+    assert (total["lost_usd"], total["cost_per_solve_usd"]) == (failed["dollars"], solved["dollars"])
+    assert run(["batch", "report", str(tmp_path / "out")]) == 0
+    assert "of the cost went to attempts that the infrastructure ended" in " ".join(capsys.readouterr().out.split())
 
 
 async def test_a_folder_that_is_gone_or_in_which_the_check_cannot_be_put_has_failed(tmp_path: Path) -> None:
@@ -288,7 +388,7 @@ def test_a_terminal_shows_how_far_it_is_in_one_line(monkeypatch: pytest.MonkeyPa
 
     assert isinstance(sys.stderr, Terminal)
     first, *lines = sys.stderr.getvalue().splitlines()
-    assert first == "handrail: 1 of 3 cells are finished already"
+    assert first == "handrail: 1 of 3 cells finished already"
     assert "\r\x1b[K1 of 3 cells done, 1 solved, $0.5000" in sys.stderr.getvalue()
     assert "\r\x1b[K2 of 3 cells done, 2 solved, 1 infrastructure error, $1.00, " in sys.stderr.getvalue()
     assert lines[-1].endswith("adds it up. The same command tries again what the infrastructure ended.")

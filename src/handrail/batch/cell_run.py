@@ -3,15 +3,16 @@
 import asyncio
 import os
 import time
-import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from handrail.batch.cells import Cell
+from handrail.batch.cells import Cell, CellAttempt
 from handrail.batch.outcome import CellStatus, CellVerdict, infrastructure_error, judge, read_result
-from handrail.batch.results import CellResult
+from handrail.batch.results import CellResult, now
+from handrail.batch.run_cells import AttemptEnd
 from handrail.batch.working_copy import make_copy, remove_copy, write_files
 from handrail.builtin.bash.environment import user_environment
 from handrail.conversation.redact import Redactor
@@ -24,39 +25,30 @@ from handrail.records import record
 COMMAND = (*OWN_COMMAND, "-p", "--output-format", "json")
 MAX_OUTPUT = 32_000_000
 MAX_CHECK_OUTPUT = 10_000_000
-FIRST_DELAY, LONGEST_DELAY = 5.0, 120.0
+NOTHING_SPENT: Mapping[str, Any] = {"total_cost_usd": 0.0}
+"""In place of the report of an agent that was not started."""
 
 
 @record
 class CellRunner:
-    """How cells are run: where their copies lie, how often an error of the infrastructure is tried again, cassettes."""
+    """Runs cells on this machine, their copies in the folder `work`; with cassettes, if folders for them are given."""
 
     work: Path
     redactor: Redactor
-    retries: int = 2
     record_to: Path | None = None
     replay_from: Path | None = None
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    async def run(self, cell: Cell) -> CellResult:
-        """The result of a cell, after its last attempt."""
-        attempt = 1
-        while True:
-            result, is_retryable = await self._attempt(cell, attempt)
-            if not is_retryable or attempt > self.retries:
-                return result
-            await self.sleep(min(LONGEST_DELAY, FIRST_DELAY * 2 ** (attempt - 1)))
-            attempt += 1
-
-    async def _attempt(self, cell: Cell, attempt: int) -> tuple[CellResult, bool]:
-        session = str(uuid.uuid4())
+    async def run(self, attempt: CellAttempt) -> AttemptEnd:
+        """How an attempt ends. Cancelling it ends its processes."""
+        cell = attempt.cell
         folder = self.work / cell.key[:16]
-        report: Mapping[str, Any] = {}
+        report = NOTHING_SPENT
         seconds = 0.0
         try:
             await make_copy(cell.task, folder)
             started = time.monotonic()
-            ended = await self._run_agent(cell, folder, session)
+            ended = await self._run_agent(cell, folder, attempt.session)
             seconds = time.monotonic() - started
             report = read_result(ended.stdout)
             verdict = infrastructure_error(ended, report) or await self._check(cell, folder, ended, report)
@@ -65,13 +57,14 @@ class CellRunner:
             verdict = CellVerdict(CellStatus.INFRASTRUCTURE, "this machine", str(error), retryable=can_pass)
         finally:
             await asyncio.to_thread(remove_copy, folder)
-        return self._result(cell, verdict, report, session=session, seconds=seconds, attempt=attempt), verdict.retryable
+        verdict = replace(verdict, text=self.redactor.text(verdict.text))
+        return AttemptEnd(result_of(attempt, verdict, report, seconds), verdict.retryable)
 
     async def _run_agent(self, cell: Cell, folder: Path, session: str) -> Ended:
         return await run_program(
             (*COMMAND, "--session-id", session, *self._flags(cell)),
             cwd=str(folder),
-            env=os.environ,
+            env=self.env,
             stdin=cell.task.prompt.encode(),
             timeout=cell.limits.seconds,
             max_bytes=MAX_OUTPUT,
@@ -105,32 +98,33 @@ class CellRunner:
             check = await run_program(
                 ("/bin/sh", "-c", task.check),
                 cwd=str(folder),
-                env=user_environment(os.environ),  # it may run what the agent wrote, which gets no key either
+                env=user_environment(self.env),  # it may run what the agent wrote, which gets no key either
                 timeout=cell.limits.seconds,
                 max_bytes=MAX_CHECK_OUTPUT,
             )
         return judge(ended, report, check, has_check=has_check)
 
-    def _result(
-        self, cell: Cell, verdict: CellVerdict, report: Mapping[str, Any], *, session: str, seconds: float, attempt: int
-    ) -> CellResult:
-        denials = report.get("permission_denials") or []
-        return CellResult(
-            cell.key,
-            *cell.place,
-            status=verdict.status.value,
-            why=verdict.why,
-            tags=tuple(cell.task.tags),
-            seconds=round(seconds, 3),
-            turns=report.get("num_turns") or 0,
-            dollars=report.get("total_cost_usd"),
-            denials=len(denials),
-            unasked=sum(bool(denial.get("unasked")) for denial in denials),
-            attempts=attempt,
-            session=session,
-            text=self.redactor.text(verdict.text),
-            finished=round(time.time(), 3),
-        )
+
+def result_of(attempt: CellAttempt, verdict: CellVerdict, report: Mapping[str, Any], seconds: float) -> CellResult:
+    """The result of an attempt, with the figures of what its agent reported."""
+    cell = attempt.cell
+    denials = report.get("permission_denials") or []
+    return CellResult(
+        cell.key,
+        *cell.place,
+        status=verdict.status.value,
+        why=verdict.why,
+        tags=tuple(cell.task.tags),
+        seconds=round(seconds, 3),
+        turns=report.get("num_turns") or 0,
+        dollars=report.get("total_cost_usd"),
+        denials=len(denials),
+        unasked=sum(bool(denial.get("unasked")) for denial in denials),
+        attempts=attempt.number,
+        session=attempt.session,
+        text=verdict.text,
+        finished=now(),
+    )
 
 
 def cassette_name(cell: Cell) -> str:

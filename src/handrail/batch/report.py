@@ -31,7 +31,7 @@ class BatchReport:
 
 def current_results(results: Mapping[str, CellResult], plan: Places, damaged: int) -> BatchReport:
     """The results of the cells that are planned, each by its newest key."""
-    current = tuple(results[key] for key in plan.values() if key in results)
+    current = tuple(results[key] for place, key in plan.items() if key in results and results[key].place == place)
     return BatchReport(current, len(plan) - len(current), len(results) - len(current), damaged)
 
 
@@ -71,6 +71,8 @@ def summary(results: Sequence[CellResult]) -> dict[str, Any]:
     tasks = task_counts(counted, lambda each: each.task)
     task_cells = task_counts(counted, lambda each: (each.task, each.model, each.settings))
     priced = [each.dollars for each in ran if each.dollars is not None]
+    lost = [each.lost_dollars + (0.0 if each.is_final else each.dollars or 0.0) for each in results]
+    unpriced = [each for each in results if each.dollars is None or each.unpriced_attempts]
     whys = [each.why for each in failed]
     return {
         "cells": len(results),
@@ -82,8 +84,9 @@ def summary(results: Sequence[CellResult]) -> dict[str, Any]:
         "infrastructure": len(results) - len(ran),
         "failures": {why: whys.count(why) for why in sorted(set(whys))},
         "pass": pass_rates(task_cells),
-        "cost_usd": sum(priced),
-        "unpriced": len(ran) - len(priced),
+        "cost_usd": sum(priced) + sum(lost),
+        "lost_usd": sum(lost),
+        "unpriced": len(unpriced),
         "cost_per_solve_usd": cost_per_solve(counted),
         "median_seconds": median([each.seconds for each in ran]) if ran else None,
         "median_turns": median([each.turns for each in ran]) if ran else None,

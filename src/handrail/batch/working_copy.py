@@ -152,25 +152,33 @@ async def content_digest(task: BatchTask) -> str:
         case "":
             return ""
         case folder:
-            return await asyncio.to_thread(_tree_digest, folder)
+            return await asyncio.to_thread(tree_digest, folder)
 
 
-def _tree_digest(root: str) -> str:
+def tree_digest(root: str) -> str:
+    """The hash of what a folder holds, or of a file; OSError if something in it cannot be read."""
     sha = hashlib.sha256()
+    if not os.path.isdir(root):  # noqa: PTH112
+        _add_entry(sha, root, "")
+        return sha.hexdigest()
     for folder, inner, names in os.walk(root, onerror=_reraise):
         inner.sort()
         for name in sorted([*inner, *names]):
             path = os.path.join(folder, name)  # noqa: PTH118
-            mode = os.lstat(path).st_mode
-            content = b""
-            if stat.S_ISLNK(mode):
-                content = os.fsencode(os.readlink(path))  # noqa: PTH115
-            elif stat.S_ISREG(mode):
-                with open(path, "rb") as file:  # noqa: PTH123
-                    content = hashlib.file_digest(file, "sha256").digest()
-            shown = os.fsencode(os.path.relpath(path, root))
-            sha.update(b"%d:%b%o:%d:%b" % (len(shown), shown, mode, len(content), content))
+            _add_entry(sha, path, os.path.relpath(path, root))
     return sha.hexdigest()
+
+
+def _add_entry(sha: "hashlib._Hash", path: str, name: str) -> None:
+    mode = os.lstat(path).st_mode
+    content = b""
+    if stat.S_ISLNK(mode):
+        content = os.fsencode(os.readlink(path))  # noqa: PTH115
+    elif stat.S_ISREG(mode):
+        with open(path, "rb") as file:  # noqa: PTH123
+            content = hashlib.file_digest(file, "sha256").digest()
+    shown = os.fsencode(name)
+    sha.update(b"%d:%b%o:%d:%b" % (len(shown), shown, mode, len(content), content))
 
 
 def _reraise(error: OSError) -> None:

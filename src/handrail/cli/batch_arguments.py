@@ -18,7 +18,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("tasks", metavar="TASKS", help="a file with one JSON object per line; see docs/batch.md")
     run.add_argument("--out", metavar="FOLDER", required=True, help="the folder of the results")
-    run.add_argument("--jobs", type=whole, metavar="N", help="how many run at once (default: one per processor)")
+    run.add_argument(
+        "--jobs",
+        type=whole,
+        metavar="N",
+        help="how many run at once (default: one per processor, of a cluster one per thread of its workers)",
+    )
+    run.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        default="",
+        help="run them on the dask cluster of this scheduler, such as tcp://127.0.0.1:8786; see docs/batch.md",
+    )
     run.add_argument("--trials", type=whole, metavar="K", default=1, help="how often each task is run (default: 1)")
     for flag, name, text in (
         ("--model", "MODEL", "a model; several are compared (default: that of `handrail -p`)"),
@@ -42,6 +53,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="how often a run that the connection, the server or the machine ended is tried again (default: 2)",
     )
     run.add_argument("--trust", action="store_true", help="let the settings in the tasks' folders count")
+    run.add_argument(
+        "--adopt", action="store_true", help="go on with results in FOLDER that came from elsewhere, as they are"
+    )
     cassettes = run.add_mutually_exclusive_group()
     cassettes.add_argument("--record", action="store_true", help="keep the models' answers in FOLDER/cassettes")
     cassettes.add_argument(

@@ -27,13 +27,13 @@ class BatchProgress:
         self._total = total
         self._done = self._before = len(before)
         self._solved = sum(each.status == CellStatus.SOLVED.value for each in before)
-        self._dollars = sum(each.dollars or 0.0 for each in before)
+        self._dollars = sum(cost_of(each) for each in before)
         self.infrastructure = 0
         self._first_error = ""
         self._started = self._shown = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
         if before:
-            sys.stderr.write(f"handrail: {len(before):,} of {several(total, 'cell')} are finished already\n")
+            sys.stderr.write(f"handrail: {len(before):,} of {several(total, 'cell')} finished already\n")
         if self._is_terminal:
             self._write()
 
@@ -44,7 +44,7 @@ class BatchProgress:
         self.infrastructure += not result.is_final
         if not result.is_final and not self._first_error:
             self._first_error = f"{result.task}: {result.why}: {short(result.text, MOST_TEXT)}"
-        self._dollars += result.dollars or 0.0
+        self._dollars += cost_of(result)
         now = time.monotonic()
         if now - self._shown >= (REDRAW if self._is_terminal else PAUSE):
             self._shown = now
@@ -80,6 +80,11 @@ class BatchProgress:
         parts += [several(self.infrastructure, "infrastructure error")] if self.infrastructure else []
         parts += [dollars_text(self._dollars), f"{(self._done - self._before) / minutes:.1f} a minute"]
         return ", ".join(parts)
+
+
+def cost_of(result: CellResult) -> float:
+    """What all attempts of a cell cost, as far as that is known."""
+    return (result.dollars or 0.0) + result.lost_dollars
 
 
 # The report
@@ -164,13 +169,16 @@ def error_rows(errors: Sequence[Mapping[str, Any]]) -> list[Sequence[str]]:
 def notes(figures: Mapping[str, Any], screen: ReportScreen) -> Iterator[str]:
     """What limits the figures."""
     total = figures["total"]
+    lost, foreign = dollars_text(total["lost_usd"]), several(figures["foreign"], "result")
     found = [
         (total["pass"], "Trials of one task resemble each other; the interval takes that into account."),
         (total["unpriced"], f"The price of {several(total['unpriced'], 'cell')} is not known: + means at least."),
+        (total["lost_usd"], f"{lost} of the cost went to attempts that the infrastructure ended, and is in no solve."),
         (
             figures["replaced"],
             f"{several(figures['replaced'], 'result')} of cells that changed since are left out.",
         ),
+        (figures["foreign"], f"{foreign}, not written by your handrail on this machine, cannot be vouched for."),
         (figures["damaged_lines"], f"{several(figures['damaged_lines'], 'line')} of results.jsonl cannot be read."),
     ]
     for is_so, text in found:
