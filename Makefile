@@ -46,7 +46,7 @@ format: setup ## let ruff fix and format
 	@$(BIN)/ruff format
 
 fuzz: setup ## the property tests with many more random examples, and the fuzzer of the shell analysis
-	@scripts/in-memory $(BIN)/pytest -q $(SPREAD) -m hypothesis --hypothesis-profile=thorough
+	@scripts/in-memory $(BIN)/pytest -q $(SPREAD) -m hypothesis --hypothesis-profile=thorough -o faulthandler_timeout=3600
 	@scripts/fuzz 180
 
 docs: setup ## check the links and run the examples of README and docs/

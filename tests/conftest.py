@@ -11,6 +11,7 @@ What every test run keeps to.
 - What is imported and collected stays to the end, so it is not looked through for garbage again and again.
 - Property tests give the same examples on every run, unless asked for more (`make fuzz`). A broken property is told
   soon: its example is made smaller for at most 20 seconds.
+- A test that never ends fails: see faulthandler_timeout in pyproject.toml.
 """
 
 import gc

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,19 @@ def test_a_broken_property_is_told_within_a_minute_however_slow_its_examples_are
 
     assert "broken by [" in output
     assert (status, "1 failed, 1 passed" in output) == (1, True), output
+
+
+def test_a_test_that_never_ends_fails_with_its_stack_and_the_others_run(project: Path) -> None:
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert 60 <= options["faulthandler_timeout"] <= 600  # busy machines are slow, and a run is to end
+    tests = "import threading\ndef test_1(): threading.Event().wait()\ndef test_2(): ...\n"
+    given = {**options, "faulthandler_timeout": 1}
+    limits = [f"--override-ini={name}={given[name]}" for name in given if name.startswith("faulthandler_")]
+    status, output = run(project, tests, "-n1", *limits)
+
+    assert (status, "1 failed, 1 passed" in output) == (1, True), output
+    assert "crashed while running 'tests/test_it.py::test_1'" in output
+    assert 'test_it.py", line 4 in test_1' in output
 
 
 def test_a_run_that_is_deaf_to_ctrl_c_still_tests_what_ctrl_c_does(project: Path) -> None:
