@@ -18,7 +18,7 @@ import pyte
 from wcwidth import wcswidth
 
 from tests.forked import program
-from tests.on_terminal import PATIENCE
+from tests.on_terminal import PATIENCE, TAKE_TERMINAL
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 FORBIDDEN = ("\x1b[?1049h", "\x1b[2J", "\x1b[3J", "\x1b[6n")
@@ -72,15 +72,9 @@ class Conversing:
     async def __aenter__(self) -> Self:
         os.set_blocking(self._ours, False)
         asyncio.get_running_loop().add_reader(self._ours, self._read)
-
-        def take_terminal() -> None:
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
-                signal.signal(number, signal.SIG_DFL)
-
         self._before = termios.tcgetattr(self._theirs)
         self.process = await asyncio.create_subprocess_exec(
+            *TAKE_TERMINAL,
             *self._start,
             *self._arguments,
             cwd=self._folder,
@@ -88,7 +82,6 @@ class Conversing:
             stdin=self._theirs,
             stdout=self._theirs,
             stderr=self._theirs,
-            preexec_fn=take_terminal,
         )
         return self
 

@@ -16,6 +16,20 @@ from typing import Self
 from tests.forked import program
 
 PATIENCE = 60
+LAUNCHER = """
+import fcntl, os, signal, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+for name in ("HUP", "INT", "PIPE", "TERM", "TSTP", "XFSZ"):
+    signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+TAKE_TERMINAL = (sys.executable, "-ISE", "-c", LAUNCHER)
+"""
+In front of a command: makes its standard input the terminal that controls it.
+
+A function that is called after a fork (preexec_fn) could wait for ever for a lock that another thread had at the fork.
+"""
 
 
 class OnTerminal:
@@ -48,7 +62,7 @@ class OnTerminal:
     async def __aenter__(self) -> Self:
         os.set_blocking(self._ours, False)
         asyncio.get_running_loop().add_reader(self._ours, self._read)
-        start = (sys.executable, "-m", "handrail") if self._controlled else (program(),)
+        start = (*TAKE_TERMINAL, sys.executable, "-m", "handrail") if self._controlled else (program(),)
         self._environment.pop("COLUMNS", None)
         self._process = await asyncio.create_subprocess_exec(
             *start,
@@ -58,7 +72,6 @@ class OnTerminal:
             stdin=self._theirs,
             stdout=self._theirs if self._out is None else self._out,
             stderr=self._theirs,
-            preexec_fn=self._take_terminal if self._controlled else None,
         )
         os.close(self._theirs)
         return self
@@ -71,11 +84,6 @@ class OnTerminal:
             await self._process.wait()
         asyncio.get_running_loop().remove_reader(self._ours)
         os.close(self._ours)
-
-    @staticmethod
-    def _take_terminal() -> None:
-        os.setsid()
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     def _read(self) -> None:
         try:

@@ -17,7 +17,7 @@ from anyio import to_thread
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 from tests.acp.editor import SECONDS, variables
-from tests.processes.seen import wait_for, wait_for_end
+from tests.processes.seen import read_pipe, wait_for, wait_for_end
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +61,7 @@ async def test_when_an_editor_is_killed_in_the_middle_of_a_call_its_agent_and_th
             )
             assert editor.stdout is not None
             agent = int(await editor.stdout.readline())
-            command = int(await anyio.Path(tmp_path / "told").read_text())
+            command = int(await anyio.to_thread.run_sync(read_pipe, tmp_path / "told"))
 
             editor.kill()
             await editor.wait()
@@ -86,7 +86,7 @@ async def test_an_editor_that_reads_nothing_can_cancel_and_leave(tmp_path: Path,
             wire = Wire(agent, ours)
             session = await to_thread.run_sync(wire.open, project, tmp_path)
             wire.send("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Tell a story."}])
-            command = int(await anyio.Path(tmp_path / "told").read_text())
+            command = int(await anyio.to_thread.run_sync(read_pipe, tmp_path / "told"))
             assert await to_thread.run_sync(wait_for, wire.unread)  # a long line waits until it is taken
 
             wire.send("session/cancel", sessionId=session)
@@ -118,11 +118,12 @@ class Wire:
         self.send("initialize", protocolVersion=1)
         number = self.send("session/new", cwd=str(project), mcpServers=[], additionalDirectories=[str(home)])
         read = b""
-        while True:
-            read += os.read(self._output, 65_536)
+        while more := os.read(self._output, 65_536):
+            read += more
             for line in read.split(b"\n")[:-1]:
                 if (message := json.loads(line)).get("id") == number:
                     return str(message["result"]["sessionId"])
+        raise AssertionError(f"it ended without a session: {read!r}")
 
     def unread(self) -> int:
         """Bytes that wait in the pipe."""

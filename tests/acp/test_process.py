@@ -13,6 +13,7 @@ import pytest
 from acp import RequestError
 from handrail.conversation.blocks import ToolUse
 from tests.acp.editor import SECONDS, Editor, is_alive, open_editor
+from tests.processes.seen import read_pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +38,7 @@ async def at_work(home: Path) -> AsyncIterator[Work]:
             editor.script.say("I wait.", ToolUse("b1", "Bash", {"command": "sleep 600 & echo $! > ../told; wait"}))
             session = await editor.open(project, additional_directories=[str(home)])
             working = asyncio.ensure_future(editor.prompt(session, "Wait for ever."))
-            command = int(await anyio.Path(home / "told").read_text())
+            command = int(await anyio.to_thread.run_sync(read_pipe, home / "told"))
             yield Work(editor, session, command, working)
             await asyncio.gather(working, return_exceptions=True)
 

@@ -12,6 +12,7 @@ import pytest
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 from tests.cli.test_run import HELLO, Ran, handrail, started, variables
+from tests.processes.seen import read_pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +65,7 @@ async def test_a_terminal_that_hangs_up_ends_the_run_and_its_command_and_json_ha
     async with ModelServer([Reply((wait,))]) as server:
         process = await started(project, variables(server, project), "-p", "Wait.", *flags)
         with anyio.fail_after(60):
-            pid = int(await anyio.Path(project / "told").read_text())
+            pid = int(await anyio.to_thread.run_sync(read_pipe, project / "told"))
             process.send_signal(signal.SIGHUP)
             out, _ = await process.communicate()
 

@@ -16,6 +16,7 @@ from handrail.conversation.blocks import Text, ToolUse
 from handrail.headless.engine import EngineOptions
 from handrail.testing.model_server import Reply
 from tests.headless.in_process import Line, peer
+from tests.processes.seen import read_pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -279,7 +280,7 @@ async def test_an_interrupt_ends_what_a_command_runs_and_takes_its_permissions_b
     command(tmp_path / "home", "allowed-tools: Bash", f"Now: !`echo > {begun}; sleep 600`")
     async with peer(tmp_path, [bash("mkdir made"), DONE], options=EngineOptions()) as p:
         p.prompt("/go")
-        await anyio.to_thread.run_sync(begun.read_text)
+        await anyio.to_thread.run_sync(read_pipe, begun)
         await p.ask("interrupt")
         await p.until("result")
         await p.turn("Make it.")

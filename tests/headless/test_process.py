@@ -17,6 +17,7 @@ import pytest
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 from tests.forked import program
+from tests.processes.seen import read_pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +124,7 @@ async def test_a_signal_stops_what_runs_and_tells_the_result(tmp_path: Path, num
     ):
         d.prompt("go")
         d.prompt("and then")
-        pid = int(await anyio.Path(tmp_path / "told").read_text())
+        pid = int(await anyio.to_thread.run_sync(read_pipe, tmp_path / "told"))
         d.process.send_signal(number)
         d.process.send_signal(number)  # shells and wrappers pass on what the group got already
         lines = await d.until("result")
@@ -149,7 +150,7 @@ async def test_a_reader_that_leaves_ends_it_and_the_command_that_runs(tmp_path: 
             d.end()
         else:
             d.prompt("go")
-        pid = int(await anyio.Path(tmp_path / "told").read_text())
+        pid = int(await anyio.to_thread.run_sync(read_pipe, tmp_path / "told"))
         transport = d.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # the only way to it
         transport.close()
         with anyio.fail_after(SOON):

@@ -22,7 +22,7 @@ from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Verdict
 from handrail.tools.request import CallRequest
 from tests.permissions.world import tool_called
-from tests.processes.seen import alive, noted, stay
+from tests.processes.seen import alive, noted, read_pipe, stay
 
 pytestmark = pytest.mark.anyio
 
@@ -147,7 +147,7 @@ async def test_a_cancelled_hook_leaves_nothing_behind(tmp_path: Path) -> None:
     asked = hooks(commands(f"echo $$ >> pids; echo > ready; {stay(tmp_path)}"), tmp_path)
     news: list[HookNews] = []
     task = asyncio.create_task(asked.fire("PreToolUse", CALL, RunContext(tmp_path), on_news=news.append))
-    await anyio.to_thread.run_sync((tmp_path / "ready").read_text)
+    await anyio.to_thread.run_sync(read_pipe, tmp_path / "ready")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -295,7 +295,7 @@ async def test_closing_ends_hooks_in_the_background(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ready")
     asked = hooks(commands(f"echo $$ >> pids; echo > ready; {stay(tmp_path)}", **BEHIND), tmp_path)
     await fire(asked, tmp_path)
-    await anyio.to_thread.run_sync((tmp_path / "ready").read_text)
+    await anyio.to_thread.run_sync(read_pipe, tmp_path / "ready")
 
     await asked.aclose()
 

@@ -46,3 +46,16 @@ def wait_for(look: Callable[[], Found], seconds: float = 20) -> Found:
     while not (found := look()) and time.monotonic() < until:
         time.sleep(0.002)
     return found
+
+
+def read_pipe(path: Path, seconds: float = 60) -> str:
+    """What the first writer of a named pipe writes. To open it as usual would wait for ever if none comes."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        ready, _, _ = select.select([fd], [], [], seconds)
+        assert ready, f"nothing was written to {path}"
+        os.set_blocking(fd, True)
+        with os.fdopen(os.dup(fd)) as file:
+            return file.read()
+    finally:
+        os.close(fd)

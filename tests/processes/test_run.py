@@ -19,7 +19,7 @@ from handrail.processes.supervisor import SUPERVISOR, Supervisor
 from handrail.processes.supervisor_main import READY_AT_FIRST
 from handrail.processes.tree import descendants
 from handrail.processes.wire import SWEEP, message
-from tests.processes.seen import alive, noted, stay, wait_for, wait_for_end
+from tests.processes.seen import alive, noted, read_pipe, stay, wait_for, wait_for_end
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
@@ -149,7 +149,7 @@ async def test_whoever_forks_without_end_is_caught(tmp_path: Path) -> None:
 async def test_a_call_that_is_cancelled_ends_only_when_nothing_of_it_lives(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ready")
     call = asyncio.ensure_future(sh(f"setsid sh -c '{stay(tmp_path)}' & {WAIT}; echo > ready; sleep 1000", tmp_path))
-    ready = await asyncio.to_thread((tmp_path / "ready").read_text)
+    ready = await asyncio.to_thread(read_pipe, tmp_path / "ready")
     call.cancel()
 
     with pytest.raises(asyncio.CancelledError):
@@ -329,14 +329,20 @@ async def test_a_supervisor_that_was_started_before_is_used(tmp_path: Path) -> N
     assert SUPERVISOR.pid == before
 
 
-def test_a_forked_program_leaves_the_supervisor_to_its_parent() -> None:
-    SUPERVISOR._ready()  # without a command
-    pid = os.fork()
-    if not pid:
-        os._exit(0 if SUPERVISOR.pid == 0 else 1)
+FORK = """
+import os
+from handrail.processes.supervisor import SUPERVISOR
+SUPERVISOR._ready()  # without a command
+pid = os.fork()
+if not pid:
+    os._exit(0 if SUPERVISOR.pid == 0 else 1)
+assert os.waitpid(pid, 0)[1] == 0
+assert SUPERVISOR.pid
+"""
 
-    assert os.waitpid(pid, 0)[1] == 0
-    assert SUPERVISOR.pid
+
+def test_a_forked_program_leaves_the_supervisor_to_its_parent() -> None:
+    assert subprocess.run([sys.executable, "-c", FORK], check=False, timeout=60).returncode == 0
 
 
 KILLED = """
@@ -352,7 +358,7 @@ async def test_nothing_lives_after_we_were_killed_ourselves(text: str, tmp_path:
     os.mkfifo(tmp_path / "ready")
     line = text.format(stay=stay(tmp_path), wait=WAIT) + "; echo > ready; sleep 1000"
     program = subprocess.Popen([sys.executable, "-c", KILLED, line, str(tmp_path), ENV["PATH"]])
-    await asyncio.to_thread((tmp_path / "ready").read_text)
+    await asyncio.to_thread(read_pipe, tmp_path / "ready")
     below = descendants(program.pid)
     program.kill()
     program.wait()

@@ -19,7 +19,7 @@ from handrail.loop.compaction.plan import Compaction, CompactionRequest, Summary
 from handrail.loop.events import Compacted, Notice, QueuedMessageTaken, RequestSent
 from handrail.loop.state import Move, Why
 from handrail.testing import say, use
-from tests.processes.seen import alive, noted, stay
+from tests.processes.seen import alive, noted, read_pipe, stay
 from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
 
 pytestmark = pytest.mark.anyio
@@ -109,7 +109,7 @@ async def test_a_session_that_is_over_leaves_no_hook_running(tmp_path: Path) -> 
     hooks = asked(commands("SessionStart", f"echo $$ >> pids; echo > ready; {stay(tmp_path)}", **behind))
     async with agent_with(hooks, tmp_path, [say("Hello.")]) as agent:
         await agent.ask("Hi")
-        await anyio.to_thread.run_sync((tmp_path / "ready").read_text)
+        await anyio.to_thread.run_sync(read_pipe, tmp_path / "ready")
 
     assert noted(tmp_path)
     assert not any(map(alive, noted(tmp_path)))
@@ -148,7 +148,7 @@ async def test_an_interrupted_prompt_hook_lets_no_prompt_pass(tmp_path: Path) ->
     agent = agent_with(hooks, tmp_path)
     run = agent.run("Hi")
     playing = asyncio.create_task(played(run))
-    await anyio.to_thread.run_sync((tmp_path / "ready").read_text)
+    await anyio.to_thread.run_sync(read_pipe, tmp_path / "ready")
     run.interrupt()
     with anyio.fail_after(20):
         events = await playing

@@ -14,7 +14,7 @@ from handrail.dispatch.gate import CarefulGate
 from handrail.session.transcript import TranscriptOptions
 from handrail.testing import ScriptedModel, say, use
 from tests.opening import open_agent
-from tests.processes.seen import alive, noted, stay
+from tests.processes.seen import alive, noted, read_pipe, stay
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,7 @@ async def test_the_model_hears_of_a_task_and_the_task_ends_with_the_agent(tmp_pa
     agent = open_agent(model, cwd=tmp_path, env=env, gate=TRUST, hooks=hooks)
     async with agent:
         answer = asyncio.ensure_future(agent.ask("go"))
-        await asyncio.to_thread((tmp_path / "ready").read_text)
+        await asyncio.to_thread(read_pipe, tmp_path / "ready")
         await answer
         (living,) = noted(tmp_path)
         assert alive(living)

@@ -24,7 +24,7 @@ from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.outcome import Cause, Status
 from tests.builtin.bash.session import Session
-from tests.processes.seen import alive, noted, stay
+from tests.processes.seen import alive, noted, read_pipe, stay
 
 pytestmark = pytest.mark.anyio
 
@@ -296,7 +296,7 @@ async def test_an_interrupt_ends_the_command_and_all_it_started(session: Session
     os.mkfifo(session.project / "ready")
     command = f"setsid sh -c '{stay(session.project)}' & while ! [ -s pids ]; do :; done; echo > ready; sleep 1000"
     call = asyncio.ensure_future(session.bash(command))
-    await asyncio.to_thread((session.project / "ready").read_text)
+    await asyncio.to_thread(read_pipe, session.project / "ready")
     session.run.abort.abort(AbortReason.USER)
     outcome = await call
 

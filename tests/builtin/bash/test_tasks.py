@@ -15,7 +15,7 @@ from handrail.conversation.messages import Message, UserMessage
 from handrail.errors import HandrailError
 from handrail.tools.outcome import Cause, Status
 from tests.builtin.bash.session import Session
-from tests.processes.seen import alive, noted, stay
+from tests.processes.seen import alive, noted, read_pipe, stay
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +93,7 @@ async def test_a_task_is_stopped_with_all_it_started(session: Session, name: str
     os.mkfifo(session.project / "ready")
     command = LASTING.format(stay=stay(session.project))
     task = await begun(session, command)
-    await asyncio.to_thread((session.project / "ready").read_text)
+    await asyncio.to_thread(read_pipe, session.project / "ready")
     outcome = await session.use(name, {field: task})
 
     assert outcome.output is not None
@@ -240,7 +240,7 @@ async def test_background_tasks_can_be_switched_off(tmp_path: Path) -> None:
 async def test_tasks_end_with_their_session(session: Session) -> None:
     os.mkfifo(session.project / "ready")
     await begun(session, LASTING.format(stay=stay(session.project)))
-    await asyncio.to_thread((session.project / "ready").read_text)
+    await asyncio.to_thread(read_pipe, session.project / "ready")
     await close_tasks(session.services)
 
     assert noted(session.project)

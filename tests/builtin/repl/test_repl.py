@@ -29,7 +29,7 @@ from handrail.tools.permission import Verdict
 from tests.builtin.bash.session import Session
 from tests.builtin.bash.test_bash import Box
 from tests.processes.sandbox.box import Box as RealBox
-from tests.processes.seen import alive, noted, stay, wait_for_end
+from tests.processes.seen import alive, noted, read_pipe, stay, wait_for_end
 
 pytestmark = pytest.mark.anyio
 
@@ -149,7 +149,7 @@ async def test_an_interrupt_ends_it_and_the_next_call_says_so(session: Session) 
     call = asyncio.ensure_future(
         repl(session, busy(session.project, "open('ready', 'w').close()\nwhile True: time.sleep(1)"))
     )
-    await asyncio.to_thread((session.project / "ready").read_text)
+    await asyncio.to_thread(read_pipe, session.project / "ready")
     session.run.abort.abort(AbortReason.USER)
     outcome = await call
     session.run = Session(session.project.parent).run
@@ -380,7 +380,7 @@ async def test_it_ends_with_the_session_also_while_it_runs(session: Session) -> 
     kernel = await pid_of(session)
     os.mkfifo(session.project / "ready")
     call = asyncio.ensure_future(repl(session, "open('ready', 'w').close()\nwhile True: pass"))
-    await asyncio.to_thread((session.project / "ready").read_text)
+    await asyncio.to_thread(read_pipe, session.project / "ready")
     await close_interpreter(session.services)
 
     assert not alive(kernel)

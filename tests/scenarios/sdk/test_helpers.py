@@ -26,6 +26,7 @@ from mcp.types import ToolAnnotations
 from handrail.conversation.blocks import ToolUse
 from handrail.testing.model_server import Reply
 from tests.forked import reference_server
+from tests.processes.seen import read_pipe
 from tests.scenarios.sdk.driving import call, calls, end, only, results, say, system, texts, turn, world
 
 pytestmark = pytest.mark.anyio
@@ -219,7 +220,7 @@ async def test_an_interrupt_ends_a_command_and_all_it_started(tmp_path: Path) ->
         async with w.client(allowed_tools=["Bash"]) as client:
             os.mkfifo(w.cwd / "told")
             await client.query("go")
-            pid = int(await anyio.Path(w.cwd / "told").read_text())
+            pid = int(await anyio.to_thread.run_sync(read_pipe, w.cwd / "told"))
             await client.interrupt()
             stopped = [message async for message in client.receive_response()]
             after = await turn(client, "go on")

@@ -18,6 +18,7 @@ from handrail.mcp.messages import Message
 from handrail.mcp.tools import tool_name
 from handrail.session.servers.servers import Servers
 from handrail.tools.mcp_names import server_name
+from tests.processes.seen import read_pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +71,7 @@ async def test_a_server_gets_the_basics_and_its_entry_and_its_detached_children_
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(servers.connect)
-            pids = await anyio.to_thread.run_sync((tmp_path / "pids").read_text)
+            pids = await anyio.to_thread.run_sync(read_pipe, tmp_path / "pids")
         started = [int(pid) for pid in pids.split()]
         alive = [is_alive(pid) for pid in started]
         await servers.aclose()
@@ -97,7 +98,7 @@ async def test_servers_and_their_detached_children_end_when_the_session_is_kille
     entry = json.dumps(server_entry(tmp_path))
     with anyio.fail_after(60):
         session = subprocess.Popen([sys.executable, "-c", program, str(tmp_path), entry])
-        pids = await anyio.to_thread.run_sync((tmp_path / "pids").read_text)
+        pids = await anyio.to_thread.run_sync(read_pipe, tmp_path / "pids")
         session.send_signal(signal.SIGKILL)
         session.wait()
         while any(map(is_alive, map(int, pids.split()))):

@@ -13,6 +13,7 @@ import pytest
 
 from handrail.mcp.messages import Message
 from handrail.session.servers.servers import Servers
+from tests.processes.seen import read_pipe
 
 pytestmark = pytest.mark.anyio
 
@@ -110,7 +111,7 @@ async def test_a_server_that_never_answers_is_gone_with_the_session(tmp_path: Pa
     servers.add({"hangs": {"command": "/bin/sh", "args": ["-c", f"echo $$ > {fifo}; sleep 600"]}}, "flag")
     with anyio.fail_after(20):
         await servers.connect(0.0)
-        pid = int(await anyio.to_thread.run_sync(fifo.read_text))
+        pid = int(await anyio.to_thread.run_sync(read_pipe, fifo))
         await servers.aclose()
 
     with pytest.raises(ProcessLookupError):
