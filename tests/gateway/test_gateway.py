@@ -339,6 +339,23 @@ async def test_a_question_of_a_server_behind_us_reaches_the_client_of_its_call(t
     assert (text_of(result), asked) == ("accept green", ["A question of the server ref:\n> Which colour?"])
 
 
+async def test_questions_of_a_server_behind_us_reach_the_client_of_the_call_that_runs_and_not_of_one_that_waits(
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+    person = answering("accept", {"colour": "green"}, asked)
+    server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__paint",)})
+    results: list[str] = []
+
+    async def paint(client: Client) -> None:
+        results.append(text_of(await client.call_tool("ref__paint")))
+
+    async with connected(server, "legacy", elicitation_callback=person) as client, anyio.create_task_group() as group:
+        group.start_soon(paint, client)
+        group.start_soon(paint, client)
+    assert results == ["accept green"] * 2
+
+
 async def test_held_back_tools_are_found_by_searching_and_then_listed(tmp_path: Path) -> None:
     server = gateway_in(tmp_path, flags={"allowed": ("mcp__ref__add",)}, defer="on")
     async with connected(server, "legacy") as client:

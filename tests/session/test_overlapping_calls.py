@@ -38,7 +38,7 @@ async def test_the_next_call_after_many_waits_until_they_are_over(
     monkeypatch.setattr(overlapping_calls, "MAX_CALLS", 2)
     gated = GatedTool()
     session = session_with(gated, folder=tmp_path)
-    calls = OverlappingCalls(session)
+    calls = OverlappingCalls(session, session.conversation.state)
 
     running = [asyncio.create_task(calls.run(ToolUse(name, "Gated", {}))) for name in "abc"]
     await asyncio.sleep(1)
@@ -56,7 +56,7 @@ async def test_the_next_call_after_many_waits_until_they_are_over(
 async def test_a_tool_that_comes_while_others_run_can_be_called(tmp_path: Path) -> None:
     gated, late = GatedTool(), GatedTool("Late")
     session = session_with(gated, folder=tmp_path)
-    calls = OverlappingCalls(session)
+    calls = OverlappingCalls(session, session.conversation.state)
 
     first = asyncio.create_task(calls.run(ToolUse("a", "Gated", {})))
     await asyncio.sleep(1)
@@ -74,7 +74,7 @@ async def test_a_call_that_fails_stops_no_other(tmp_path: Path) -> None:
     shell = GatedTool("Shell", shared=False, error_cancels_siblings=True)
     shell.failing.add("a")
     session = session_with(shell, folder=tmp_path)
-    calls = OverlappingCalls(session)
+    calls = OverlappingCalls(session, session.conversation.state)
 
     running = [asyncio.create_task(calls.run(ToolUse(name, "Shell", {}))) for name in "ab"]
     shell.open_all("a", "b")
@@ -89,7 +89,7 @@ async def test_closing_stops_the_calls_that_run_and_takes_no_more(
     monkeypatch.setattr(overlapping_calls, "MAX_CALLS", 1)
     gated = GatedTool()
     session = session_with(gated, folder=tmp_path)
-    calls = OverlappingCalls(session)
+    calls = OverlappingCalls(session, session.conversation.state)
     running, waiting = (asyncio.create_task(calls.run(ToolUse(name, "Gated", {}))) for name in "ab")
     await asyncio.sleep(1)
 

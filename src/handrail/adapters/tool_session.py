@@ -113,7 +113,7 @@ class ToolSession:
             can_use_tool=check_can_use_tool(can_use_tool), hooks=check_hooks(hooks or {}), model=NoModel()
         )
         self._session = open_session(spec, environment, host)
-        self._calls = OverlappingCalls(self._session)
+        self._calls = OverlappingCalls(self._session, self._session.conversation.state)
         self._numbers = itertools.count(1)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None

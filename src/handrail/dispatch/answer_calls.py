@@ -26,10 +26,9 @@ class AnswerCalls:
     def __iter__(self) -> Iterator[Call]:
         return iter(self._calls)
 
-    def add(self, use: ToolUse, *, was_deferred: bool) -> Call:
+    def add(self, use: ToolUse) -> Call:
         """The next call of the answer."""
         call = Call(len(self._calls), use, self._loop.time())
-        call.was_deferred = was_deferred
         self._calls.append(call)
         self._unfinished += 1
         if self._count_known is not None:
@@ -56,11 +55,6 @@ class AnswerCalls:
             _wake(self._reader)
         if call.waiter is not None:
             _wake(call.waiter)
-
-    @property
-    def last(self) -> Call:
-        """The call that was added last."""
-        return self._calls[-1]
 
     def after(self, call: Call) -> list[Call]:
         """The calls behind this one."""

@@ -99,7 +99,8 @@ class CallPipeline:
         activate: Callable[[Iterable[str]], None],
         host: CallHost,
     ) -> None:
-        self._pool = pool
+        self.pool = pool
+        """The tools that calls may name."""
         self._rails = rails
         self._store = store
         self._activate = activate
@@ -139,7 +140,7 @@ class CallPipeline:
             blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
             limit = self._store.limit_of(request.tool.name, _limit(request.tool, output))
             if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
-                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit, self._pool.names()))
+                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit, self.pool.names()))
             marks.append(now())
         except InputError as error:
             return self.invalid_input(call.use, call.tool, error, self._timings(call))
@@ -183,7 +184,7 @@ class CallPipeline:
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
         """Decide on a call that a tool wants to make. The decision holds the input if hooks or the gate changed it."""
-        tool = self._pool.find(use.name)
+        tool = self.pool.find(use.name)
         if tool is None:
             return Decision(Verdict.DENY, f"there is no tool {use.name!r}")
         args, problem = parse(tool, use.input)
@@ -200,7 +201,7 @@ class CallPipeline:
     def invalid_input(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
         """The outcome for an invalid input. A deferred tool is activated, and the model gets its schema."""
         text = f"The input for {tool.name} is wrong.\n{error}"
-        if tool.name in self._pool.deferred:
+        if tool.name in self.pool.deferred:
             self._activate([tool.name])
             schema = definition_json(tool, PLAIN_VIEW).decode()
             text += f"\nIts definition had not been loaded. It is from now on; call it again to fit:\n{schema}"

@@ -47,9 +47,12 @@ class CallEvents:
         """Progress of a running call, from any thread."""
         if threading.get_ident() != self._thread:
             from_thread(self._loop, self.put_progress, call, progress)
-        elif call.state is CallState.EXECUTING and self._channel is not None:
-            call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
-            self._channel.put(CallProgress(call.use, progress, self._loop.time(), _cards(call), call.progress))
+        elif call.state is CallState.EXECUTING:
+            if call.on_progress is not None:
+                call.on_progress(progress)
+            if self._channel is not None:
+                call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
+                self._channel.put(CallProgress(call.use, progress, self._loop.time(), _cards(call), call.progress))
 
     def put_finished(self, call: Call, outcome: Outcome) -> None:
         if self._channel is not None:

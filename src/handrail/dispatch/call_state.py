@@ -12,7 +12,7 @@ from handrail.dispatch.footprint import WORLD, WRITES_WORLD, Footprint
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, Access
-from handrail.tools.context import Progress
+from handrail.tools.context import Progress, ProgressCallback
 from handrail.tools.events import CallCards
 from handrail.tools.flags import short
 from handrail.tools.outcome import Cause, Outcome, Timings
@@ -53,6 +53,8 @@ class Call:
         self.args: Any = None
         self.problem: HandrailError | None = None
         self.read_only = False
+        self.in_answer = True
+        """It is part of an answer, so its failure or an interrupt concerns the others; else it stands for itself."""
         self.was_deferred = False
         """A hook put it off in an earlier run, so hooks or the user have to decide about it now."""
         self.access: Access = EXCLUSIVE
@@ -80,7 +82,8 @@ class Call:
         self.left = ""
         """What its tool left for the result when it was stopped."""
         self.progress: tuple[Progress, ...] = ()
-        """Its latest progress."""
+        """Its latest progress, for cards."""
+        self.on_progress: ProgressCallback | None = None
         self.cards: CallCards | None = None
         """What draws it, set with the first event about it."""
 

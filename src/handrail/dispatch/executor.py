@@ -39,7 +39,7 @@ from handrail.dispatch.retry_journal import RetryJournal
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
-from handrail.tools.context import RunContext
+from handrail.tools.context import ProgressCallback, RunContext
 from handrail.tools.events import CallEvent
 from handrail.tools.flags import abort, flag, is_enabled, parse
 from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
@@ -81,7 +81,6 @@ class ToolExecutor:
     ) -> None:
         self.run = run
         """The context as the calls so far have left it."""
-        self._pool = pool
         self._loop = asyncio.get_running_loop()
         self._events = CallEvents()
         self._calls = AnswerCalls(deferrable=defers)
@@ -144,21 +143,29 @@ class ToolExecutor:
 
         `was_deferred`: a hook put the call off in an earlier run.
         """
-        if not self._open:
-            raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
         whole = use if isinstance(use, ToolUse) else ToolUse(use.id, use.name, {})
-        call = self._calls.add(whole, was_deferred=was_deferred)
+        call = self._new_call(whole)
+        call.was_deferred = was_deferred
         self._events.put_queued(call)
         if isinstance(use, BrokenToolUse):
             self._complete(call, rejected_outcome(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
-        call.tool = self._pool.find(use.name)
+        call.tool = self._pipeline.pool.find(use.name)
+        self._queue_call(call)
+
+    def _new_call(self, use: ToolUse) -> Call:
+        if not self._open:
+            raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
+        return self._calls.add(use)
+
+    def _queue_call(self, call: Call) -> None:
+        use = call.use
         if call.tool is None:
             servers = self.run.options.mcp_servers()
-            self._complete(call, unknown_tool_outcome(whole, self._pool.names(), servers))
+            self._complete(call, unknown_tool_outcome(use, self._pipeline.pool.names(), servers))
             return
         if not is_enabled(call.tool):
-            self._complete(call, disabled_tool_outcome(whole))
+            self._complete(call, disabled_tool_outcome(use))
             return
         call.args, call.problem = parse(call.tool, use.input)
         call.read_only = call.problem is None and flag(call.tool.is_read_only, call.args)
@@ -170,16 +177,25 @@ class ToolExecutor:
         self._queue.add(call)
         self._pump()
 
-    async def execute(self, use: ToolUse) -> Outcome:
+    async def execute(
+        self, use: ToolUse, *, tool: AnyTool | None = None, on_progress: ProgressCallback | None = None
+    ) -> Outcome:
         """
-        Run a call that is not part of an answer, in the context of the caller; the other calls count as for `add`.
+        Run a call that is not part of an answer, in the context of the caller; of this tool, or of one of the pool.
 
-        Cancelling it stops the call, and waits until the call has stopped.
+        It waits for the other calls as those of an answer do, but however it ends, it stops none of them. Cancelling it
+        stops the call, and waits until the call has stopped.
         """
-        self.add(use)
-        call = self._calls.last
-        call.context = copy_context()
+        call = self._new_call(use)
+        call.in_answer, call.context, call.on_progress = False, copy_context(), on_progress
+        call.tool = tool or self._pipeline.pool.find(use.name)
+        self._events.put_queued(call)
+        self._queue_call(call)
         return await self._calls.outcome_of(call, lambda: self._stop_one(call))
+
+    def use_pool(self, pool: Pool) -> None:
+        """Take the tools of later calls from this pool."""
+        self._pipeline.pool = pool
 
     def finish(self) -> None:
         """The answer is complete: calls that were held back may start."""
@@ -318,6 +334,8 @@ class ToolExecutor:
         if self._observer is not None:
             self._observer.call_ended(outcome, call.tool, self.run)
         self._events.put_finished(call, outcome)
+        if not call.in_answer:
+            return
         if outcome.status is Status.ERROR and _really_failed(outcome):
             self._cancel_siblings(call)
         if outcome.status is Status.DENIED and outcome.decision and outcome.decision.interrupt:

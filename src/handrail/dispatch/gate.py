@@ -192,13 +192,18 @@ class Rails:
         gate: Gate | Callable[[], Gate] = CarefulGate(),  # noqa: B008  # frozen
         hooks: ToolHooks | None = None,
         observer: CallObserver | None = None,
+        places: HeldPlaces | None = None,
     ) -> None:
-        """A function in the place of a gate opens it when the first call needs it."""
+        """
+        A function in the place of a gate opens it when the first call needs it.
+
+        `places` are shared with calls under other rails; without them, only with those under these.
+        """
         self._gate = gate
         self.hooks = hooks
         self.observer = observer
-        self.places = HeldPlaces()
-        """What the running calls of all agents under these rails hold."""
+        self.places = places or HeldPlaces()
+        """What the running calls of all agents hold."""
 
     @cached_property
     def gate(self) -> Gate:

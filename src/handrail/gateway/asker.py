@@ -8,6 +8,8 @@ from handrail.dispatch.approval.question import ApprovalAnswer, Question
 from handrail.errors import ToolError
 from handrail.gateway.client import ClientQuestion, McpClient, elicitation, elicitation_answer
 from handrail.mcp.messages import shown_text
+from handrail.records import record
+from handrail.session.overlapping_calls import OverlappingCalls
 from handrail.tools.output import json_text
 from handrail.tools.permission import Allow, Deny
 
@@ -16,30 +18,39 @@ ELICITATION = "__elicitation"
 MAX_INPUT = 2_000
 
 
+@record
+class ClientCall:
+    """A call of a client: the name of its tool, and the calls that it runs among."""
+
+    tool: str
+    client: McpClient
+    calls: OverlappingCalls
+
+
 class ClientAsker:
     """
     Asks the client of a call whether the call may run. Without a client that can ask a person, there is no answer.
 
-    `calls` are the clients of the running calls by the ids of these, each with the name of its tool.
+    `calls` are those that clients wait for, by their ids.
     """
 
     who = "client"
 
     def __init__(self) -> None:
-        self.calls: dict[str, tuple[str, McpClient]] = {}
+        self.calls: dict[str, ClientCall] = {}
 
     async def ask(self, question: Question) -> ApprovalAnswer | None:
         """The person's answer; None if the client cannot ask one, or the question belongs to no call of a client."""
         name = question.use.name
         if name.endswith(ELICITATION) and question.use.id not in self.calls:
             return await self._pass_on(name.removesuffix(ELICITATION), question.use.input)
-        _, client = self.calls.get(question.use.id, ("", None))
-        if client is None or not client.has_forms:
+        call = self.calls.get(question.use.id)
+        if call is None or not call.client.has_forms:
             return None
         # the key cannot be guessed, so that no answer can be there before the question
         key = f"permission_{secrets.token_hex(8)}"
         try:
-            answer = elicitation_answer((await client.ask({key: permission_form(question)}))[key])
+            answer = elicitation_answer((await call.client.ask({key: permission_form(question)}))[key])
         except ToolError:
             return None
         if answer.action == "accept" and (answer.content or {}).get("decision") == ALLOW:
@@ -51,7 +62,11 @@ class ClientAsker:
 
     async def _pass_on(self, server: str, fields: Mapping[str, Any]) -> ApprovalAnswer | None:
         """A question of a server goes to the client of its only running call; if there are several, to none."""
-        clients = [client for name, client in self.calls.values() if name.startswith(f"{server}__")]
+        clients = [
+            call.client
+            for number, call in self.calls.items()
+            if call.tool.startswith(f"{server}__") and number in call.calls.in_progress
+        ]
         if len(clients) != 1 or not clients[0].has_forms or fields.get("mode") != "form":
             return None
         said = "\n> ".join(str(fields.get("message")).splitlines())  # so that no line looks like one of ours

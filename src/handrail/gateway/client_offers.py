@@ -52,7 +52,7 @@ class ClientOffers:
 
     async def _follow(self, state: ClientState, uri: str, link: ClientLink) -> None:
         if state.tools.servers is not None and self._find_own(uri) is None:
-            await ServersBehind(state.tools).follow(uri, state.client(link), state.run)
+            await ServersBehind(state.tools).follow(uri, state.client(link), state.calls)
 
     # Prompts
 
@@ -67,7 +67,7 @@ class ClientOffers:
             use_client(state.client(link))
             return {"description": prompt.description, "messages": await prompt.messages(given)}
         texts = {key: str(value) for key, value in given.items()}
-        return await ServersBehind(state.tools).prompt(name, texts, state.client(link), state.run)
+        return await ServersBehind(state.tools).prompt(name, texts, state.client(link), state.calls)
 
     # Resources
 
@@ -86,7 +86,7 @@ class ClientOffers:
         use_client(client)
         if (own := self._find_own(uri)) is not None:
             return {"contents": await own[0].read(uri, own[1])}
-        return {"contents": await ServersBehind(state.tools).read(uri, client, state.run)}
+        return {"contents": await ServersBehind(state.tools).read(uri, client, state.calls)}
 
     async def _subscribe(self, state: ClientState, request: ClientRequest, link: ClientLink) -> dict[str, Any]:
         uri = request.text("uri")

@@ -1,24 +1,23 @@
 """
 The tools of one client under its own rules: a session without a model.
 
-    tools/call -> ToolExecutor -> hooks, rules, questions -> the tool -> hooks, limits -> the result, without secrets
+    tools/call -> OverlappingCalls -> hooks, rules, questions -> the tool -> hooks, limits -> a result without secrets
 
-Each client has a session of its own: settings, hooks, working files, connections to servers and audit log. Nothing of
-it is shared, so nothing of one client can reach another.
+Each client has a session of its own: settings, hooks, connections to servers and audit log. Nothing of it is shared, so
+nothing of one client can reach another; only where their calls name the same files do they wait for each other.
 """
 
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.executor import ToolExecutor
 from handrail.errors import JsonRpcError
 from handrail.files.memory import FileMemory
-from handrail.gateway.asker import ClientAsker
+from handrail.gateway.asker import ClientAsker, ClientCall
 from handrail.gateway.changes import Kind
 from handrail.gateway.client import McpClient, use_client
 from handrail.gateway.content import call_result
@@ -27,17 +26,15 @@ from handrail.mcp.messages import INVALID_PARAMS
 from handrail.mcp.tools import tool_name
 from handrail.session.build import open_session
 from handrail.session.no_model import NoModel
+from handrail.session.overlapping_calls import OverlappingCalls
 from handrail.session.servers.servers import Servers
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
-from handrail.tools.context import Progress, RunContext
-from handrail.tools.events import CallProgress
+from handrail.tools.context import ProgressCallback, RunContext
 from handrail.tools.mcp_names import RESOURCE_TOOLS
 from handrail.tools.outcome import Outcome
-from handrail.tools.pool import SEARCH_TOOL, AnyTool, Pool
+from handrail.tools.pool import SEARCH_TOOL, AnyTool
 from handrail.tools.tool import McpInfo
-
-OnProgress = Callable[[Progress], None]
 
 
 class OnChange(Protocol):
@@ -48,6 +45,11 @@ class OnChange(Protocol):
 
 def _no_listener(kind: Kind, uri: str = "") -> None:
     """No client wants to know yet."""
+
+
+@dataclass(slots=True)
+class _ClientContext:
+    context: RunContext
 
 
 class GovernedTools:
@@ -115,9 +117,10 @@ class GovernedTools:
         """The value without secrets."""
         return self._session.redactor.value(value)
 
-    def new_context(self) -> RunContext:
-        """The context of a client's calls: it has read nothing yet."""
-        return replace(self._conversation.state.context, files=FileMemory())
+    def new_calls(self) -> OverlappingCalls:
+        """Runs the calls of a client that has read nothing yet."""
+        context = replace(self._conversation.state.context, files=FileMemory())
+        return OverlappingCalls(self._session, _ClientContext(context))
 
     def drop_followers(self, addresses: Iterable[str]) -> None:
         """Each of these resources is followed once less."""
@@ -169,57 +172,36 @@ class GovernedTools:
         name: str,
         given: Mapping[str, Any],
         client: McpClient,
-        run: RunContext,
-        on_progress: OnProgress | None = None,
-    ) -> tuple[dict[str, Any], RunContext]:
-        """The result of a call, and the context that it leaves. Cancelling the wait stops the call."""
+        calls: OverlappingCalls,
+        on_progress: ProgressCallback | None = None,
+    ) -> dict[str, Any]:
+        """The result of a call. Cancelling the wait stops the call."""
         tool = await self.find(name)
-        outcome, after = await self.run(tool.name, given, client, run, on_progress)
-        return call_result(outcome, tool, self._session.redactor), after
+        outcome = await self.run(tool.name, given, client, calls, on_progress, tool=tool)
+        return call_result(outcome, tool, self._session.redactor)
 
     async def run(
         self,
         name: str,
         given: Mapping[str, Any],
         client: McpClient,
-        run: RunContext,
-        on_progress: OnProgress | None = None,
+        calls: OverlappingCalls,
+        on_progress: ProgressCallback | None = None,
         *,
         tool: AnyTool | None = None,
-    ) -> tuple[Outcome, RunContext]:
-        """How a call ended, and the context that it leaves; of a tool that is offered, or of this one."""
-        catalog, config, state = self._conversation.state.catalog, self._conversation.config, self._conversation.state
-        pool, number = catalog.pool, f"{client.name or 'client'}-{next(self._ids)}"
-        self._asker.calls[number] = (name, client)
+    ) -> Outcome:
+        """How a call ended; of a tool that is offered, or of this one."""
+        catalog, number = self._conversation.state.catalog, f"{client.name or 'client'}-{next(self._ids)}"
+        pool = catalog.pool
+        self._asker.calls[number] = ClientCall(name, client, calls)
         use_client(client)
         try:
-            async with ToolExecutor(
-                pool if tool is None else Pool((), (tool,)),
-                run,
-                state.store,
-                rails=config.rails,
-                scheduling=config.scheduling,
-                activate=catalog.activate,
-                add_tools=catalog.add,
-            ) as executor:
-                events = executor.events
-                executor.add(ToolUse(number, name, given))
-                if on_progress is None:
-                    outcome = await anext(executor.rest())
-                else:
-                    executor.finish()
-                    telling = asyncio.ensure_future(_tell_progress(events, on_progress))
-                    try:
-                        outcome = await anext(executor.rest())
-                    finally:
-                        await executor.aclose()
-                        await telling
-                after = executor.run
+            outcome = await calls.run(ToolUse(number, name, given), tool=tool, on_progress=on_progress)
         finally:
             del self._asker.calls[number]
         if catalog.pool is not pool:
             self._tell_changes()
-        return outcome, after
+        return outcome
 
     async def aclose(self) -> None:
         """End its calls and connections."""
@@ -227,9 +209,3 @@ class GovernedTools:
             self._connecting.cancel()
             await asyncio.wait({self._connecting})
         await self._session.aclose()
-
-
-async def _tell_progress(events: Any, on_progress: OnProgress) -> None:
-    async for event in events:
-        if isinstance(event, CallProgress):
-            on_progress(event.progress)

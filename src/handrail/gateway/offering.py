@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from handrail import __version__
+from handrail.dispatch.held_places import HeldPlaces
 from handrail.gateway.changes import Change, Changes
 from handrail.gateway.client_rules import ClientRules, session_name
 from handrail.gateway.governed import GovernedTools
@@ -101,7 +102,7 @@ class McpServer:
         tools = replace(spec.tools, defer=spec.tools.defer or "auto")
         self._spec = replace(spec, tools=tools, prompt=PromptOptions("", context=False), slash_commands=False)
         self._env = env
-        self._host = host
+        self._host = replace(host, places=host.places or HeldPlaces())
         self._clients = clients
         self._opened: dict[str, GovernedTools] = {}
 

@@ -16,8 +16,9 @@ from handrail.mcp.messages import INVALID_PARAMS
 from handrail.mcp.offers import RemotePrompt
 from handrail.mcp.server import PartialArgument
 from handrail.mcp.tools import tool_name
+from handrail.session.overlapping_calls import OverlappingCalls
 from handrail.tools.catalog import instructions_text
-from handrail.tools.context import McpResource, RunContext
+from handrail.tools.context import McpResource
 
 MAX_INSTRUCTIONS = 16_384
 EXPRESSION = re.compile(r"\{[^{}]*\}")
@@ -45,11 +46,13 @@ class ServersBehind:
         """Their prompts, named as tools are."""
         return [_prompt_definition(name, prompt) for name, (_, prompt) in self._prompts().items()]
 
-    async def prompt(self, name: str, given: Mapping[str, str], client: McpClient, run: RunContext) -> dict[str, Any]:
+    async def prompt(
+        self, name: str, given: Mapping[str, str], client: McpClient, calls: OverlappingCalls
+    ) -> dict[str, Any]:
         """The messages of a prompt, had by a governed call; JsonRpcError if that is refused or fails."""
         connection, prompt = await self._find_prompt(name)
         call = PromptCall(connection, prompt)
-        outcome, _ = await self._tools.run(call.name, given, client, run, tool=call)
+        outcome = await self._tools.run(call.name, given, client, calls, tool=call)
         if outcome.result.is_error:
             raise JsonRpcError(str(self._tools.redact(outcome.result.text)), INVALID_PARAMS)
         spoken = call.messages
@@ -77,10 +80,10 @@ class ServersBehind:
                     found.setdefault(each.uri, {**shown, "_meta": {"handrail/server": server}})
         return list(found.values())
 
-    async def read(self, uri: str, client: McpClient, run: RunContext) -> list[dict[str, Any]]:
+    async def read(self, uri: str, client: McpClient, calls: OverlappingCalls) -> list[dict[str, Any]]:
         """The contents of a resource, read by a governed call; JsonRpcError if that is refused or fails."""
         server = await self._find_server(uri)
-        outcome, _ = await self._tools.run("ReadMcpResourceTool", {"server": server, "uri": uri}, client, run)
+        outcome = await self._tools.run("ReadMcpResourceTool", {"server": server, "uri": uri}, client, calls)
         if outcome.result.is_error:
             raise JsonRpcError(str(self._tools.redact(outcome.result.text)), INVALID_PARAMS, {"uri": uri})
         head = f"[resource of {server} at {uri}]\n"
@@ -91,9 +94,9 @@ class ServersBehind:
             for block in outcome.result.content
         ]
 
-    async def follow(self, uri: str, client: McpClient, run: RunContext) -> None:
+    async def follow(self, uri: str, client: McpClient, calls: OverlappingCalls) -> None:
         """Be told of changes of a resource. Who may read it may follow it: it is read once, under the rules."""
-        await self.read(uri, client, run)
+        await self.read(uri, client, calls)
         self._tools.followers[uri] += 1
 
     async def unfollow(self, uri: str) -> None:

@@ -9,7 +9,6 @@ What both eras have is answered in the same way; what only one has stands in a t
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from handrail.errors import HandrailError, JsonRpcError
@@ -35,7 +34,8 @@ from handrail.gateway.state import ClientState
 from handrail.mcp.dialect import MODERN
 from handrail.mcp.messages import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, notification
 from handrail.processes.trace_context import adopt_trace
-from handrail.tools.context import Progress, RunContext
+from handrail.session.overlapping_calls import OverlappingCalls
+from handrail.tools.context import Progress
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +57,8 @@ class McpService:
         self.changes = server.changes
         self._tools: dict[str, GovernedTools] = {}
         self._rounds = Rounds()
-        self._contexts: dict[str, RunContext] = {}
-        """The contexts of clients without sessions: what one has read, it has read in all its requests."""
+        self._calls: dict[str, OverlappingCalls] = {}
+        """The calls of clients without sessions: what one has read, it has read in all its requests."""
         self._offers = offers = ClientOffers(server)
         self._both: dict[str, Method] = {
             "tools/list": self._list_tools,
@@ -99,7 +99,7 @@ class McpService:
         state = ClientState(
             client,
             tools,
-            tools.new_context(),
+            tools.new_calls(),
             agreed_version(params.get("protocolVersion")),
             capabilities if isinstance(capabilities, Mapping) else {},
             "warning",
@@ -126,12 +126,12 @@ class McpService:
         state = ClientState(
             client,
             tools,
-            self._contexts.get(client) or tools.new_context(),
+            self._calls.get(client) or tools.new_calls(),
             MODERN,
             request.meta[CAPABILITIES],
             level if isinstance(level, str) and level in LEVELS else "",
         )
-        self._contexts[client] = state.run
+        self._calls[client] = state.calls
         return state
 
     def follow(self, state: ClientState, send: SendMessage) -> Callable[[], None]:
@@ -222,11 +222,7 @@ class McpService:
         client = state.client(link)
         token = request.meta.get("progressToken")
         progress = _Reporter(client, token).report if isinstance(token, int | str) else None
-        result, after = await state.tools.answer_call(name, given, client, state.run, progress)
-        if after.cwd != state.run.cwd:
-            state.run = replace(state.run, cwd=after.cwd)
-            if state.is_modern:
-                self._contexts[state.name] = state.run
+        result = await state.tools.answer_call(name, given, client, state.calls, progress)
         if client.lacks and state.is_modern:
             raise JsonRpcError(
                 f"This call needs a client that offers {client.lacks!r}.",

@@ -7,7 +7,7 @@ from typing import Any
 from handrail.gateway.client import ClientLink, McpClient
 from handrail.gateway.governed import GovernedTools
 from handrail.mcp.dialect import MODERN
-from handrail.tools.context import RunContext
+from handrail.session.overlapping_calls import OverlappingCalls
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class ClientState:
 
     name: str
     tools: GovernedTools
-    run: RunContext
+    calls: OverlappingCalls
     version: str = MODERN
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     level: str = ""

@@ -121,6 +121,7 @@ def _make_parts(base: Foundation) -> Session:
             partial(_open_gate, base, hooks, tools=tools, results=results, live=live),
             CallHooks(hooks),
             telemetry,
+            host.places,
         ),
         hooks=hooks,
         results=results,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from handrail.dispatch.approval.question import Handler
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.dispatch.gate import Gate
+    from handrail.dispatch.held_places import HeldPlaces
     from handrail.dispatch.schedule import Scheduling
     from handrail.hooks.runner import Hooks
     from handrail.hooks.specs import HookCallback
@@ -129,7 +130,8 @@ class SessionHost:
     `can_use_tool`, or the `handler` of a front end, is asked about what the rules leave open. `hooks` are functions by
     event, or hooks that were made already. `mcp_transport` reaches MCP servers that live in the program. `mirror` gets
     every record of the transcript. `model` is asked in the place of the one that the specification names. `gate` and
-    `scheduling` take the place of those that the settings make.
+    `scheduling` take the place of those that the settings make. `places` are shared by sessions whose calls wait for
+    each other where they name the same files.
     """
 
     on_warning: Callable[[str], None] = print_warning
@@ -141,6 +143,7 @@ class SessionHost:
     model: Streaming | None = None
     gate: "Gate | None" = None
     scheduling: "Scheduling | None" = None
+    places: "HeldPlaces | None" = None
     choose_answer: ChooseAnswer | None = None
     history: Sequence[Message] = ()
     stays: bool = False
