@@ -112,14 +112,16 @@ async def test_a_callback_may_answer_always_and_is_not_asked_again(tmp_path: Pat
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (True, "it answered True where Allow or Deny is due"),
+        (1, "it answered 1 where Allow or Deny is due"),
         (None, "it answered None where Allow or Deny is due"),
         ({"behavior": "perhaps"}, "its behavior is 'perhaps', not allow or deny"),
         ({"behavior": "allow", "updatedInput": "x"}, "its updatedInput is 'x', not an object"),
         ({"behavior": "allow", "updatedPermissions": [1]}, "its updatedPermissions are [1], not a list of objects"),
     ],
 )
-async def test_an_answer_that_is_none_is_a_no(tmp_path: Path, answer: Any, reason: str) -> None:
+async def test_an_answer_that_is_none_is_a_no_that_the_log_tells_of(
+    tmp_path: Path, answer: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
     written = Written()
     model = ScriptedModel([[use("1", "note", text="a")], [say("Done.")]])
     agent = Agent(model, [written.tool], can_use_tool=lambda *_: answer, cwd=tmp_path, env=ENV)
@@ -127,6 +129,26 @@ async def test_an_answer_that_is_none_is_a_no(tmp_path: Path, answer: Any, reaso
 
     assert written.texts == []
     assert reason in results(agent)[0]
+    assert f"can_use_tool gave no answer about note: {reason}. Return Allow(), Deny(reason), True or" in caplog.text
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_callback_may_answer_with_true_or_false(tmp_path: Path, is_async: bool) -> None:
+    def can_use_tool(name: str, values: Any, question: Question) -> bool:
+        return bool(values["text"] == "good")
+
+    async def can_use_tool_later(name: str, values: Any, question: Question) -> bool:
+        return can_use_tool(name, values, question)
+
+    written = Written()
+    model = ScriptedModel([[use("1", "note", text="good"), use("2", "note", text="bad")], [say("Done.")]])
+    callback = can_use_tool_later if is_async else can_use_tool
+    agent = Agent(model, [written.tool], can_use_tool=callback, cwd=tmp_path, env=ENV)
+    answer = await agent.ask("Keep both.")
+
+    assert written.texts == ["good"]
+    assert [denial.use.id for denial in answer.denials] == ["2"]
+    assert "note('bad') was refused: the program that runs this agent said no." in results(agent)[1]
 
 
 async def test_a_callback_that_raises_is_a_no_that_the_run_and_the_log_tell_of(

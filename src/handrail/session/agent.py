@@ -76,10 +76,10 @@ class Agent(Generic[Structured]):
     `mcp_servers` (configurations by name, as in `.mcp.json`).
 
     `allow`, `ask` and `deny` are rules such as `Bash(git status)`, `mode` is the permission mode. What they leave open
-    goes to `can_use_tool(tool_name, input, question)`, which returns Allow or Deny; without it, it is refused. With
-    `settings=True` the settings files of the user and of this folder count as well, with `settings="file.json"` that
-    one; without, no file does. `hooks`: functions by event, asked before and after calls and at the turning points of
-    a run.
+    goes to `can_use_tool(tool_name, input, question)`, which returns Allow, Deny, True or False; without it, it is
+    refused. With `settings=True` the settings files of the user and of this folder count as well, with
+    `settings="file.json"` that one; without, no file does. `hooks`: functions by event, asked before and after calls
+    and at the turning points of a run.
 
     `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: True keeps the conversation, an
     id resumes the session of that id or begins it. `agents`: kinds of sub-agents, beside the built-in ones.
