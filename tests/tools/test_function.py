@@ -65,7 +65,6 @@ async def search(
         query: What to look for; may
             go on in a second line: like this.
         limit (int): Not used, because the annotation says more.
-        unknown: A parameter that is not there.
 
     Returns:
         Lines of text.
@@ -423,16 +422,74 @@ def test_a_hint_or_alias_that_does_not_work_fails_too() -> None:
             "The one.",
         ),
         ("Do it.\n\nArgs:\n\n    a: The one.", "Do it.", "The one."),
+        ("Do it.\n\nArgs:\n    a: The one:\n        first: a\n        last: b", "Do it.", "The one: first: a last: b"),
+        ("Do it.\n\nArgs:\n    a: The one at\n    https://a.example", "Do it.", "The one at https://a.example"),
     ],
 )
 def test_args_sections_describe_parameters(docstring: str, about: str, described: str) -> None:
-    def documented(a: int = 1) -> None: ...
+    def documented(a: int = 1, b: int = 2) -> None: ...
 
     documented.__doc__ = docstring
     made = tool(documented)
 
     assert made.prompt(PLAIN_VIEW) == about
     assert made.input_schema["properties"]["a"].get("description", "") == described
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        pytest.param("fruit: What to price.\n    curency: Of which land.", "'curency'", id="a letter is missing"),
+        pytest.param("Currency: Of which land.", "'Currency'", id="a capital letter"),
+        pytest.param("money (str, optional): Of which land.", "'money'", id="a parameter that is gone"),
+    ],
+)
+def test_a_docstring_that_describes_a_parameter_that_there_is_not_fails_where_the_tool_is_declared(
+    lines: str, problem: str
+) -> None:
+    def price(fruit: str, currency: str = "EUR") -> None: ...
+
+    price.__doc__ = f"Price it.\n\nArgs:\n    {lines}\n"
+    with pytest.raises(ToolDefinitionError) as caught:
+        tool(price)
+
+    assert f"price: the docstring describes {problem}, which is not a parameter." in str(caught.value)
+    assert ("Did you mean 'currency'?" in str(caught.value)) is (problem != "'money'")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("a: The one.\n    ctx: What the call is given.\n    tell: For news.", id="what the call is given"),
+        pytest.param("a: The one.\n    Note: It is a number.", id="a remark"),
+        pytest.param("a, ctx: Both.", id="several in one line"),
+        pytest.param("None: there is nothing to say", id="nothing"),
+        pytest.param("`a`: The one.\n    *more: Others.", id="marks around the name"),
+    ],
+)
+def test_a_docstring_that_names_no_wrong_parameter_is_taken_as_it_is(lines: str) -> None:
+    def documented(a: int, ctx: ToolContext, tell: ProgressCallback) -> None: ...
+
+    documented.__doc__ = f"Do it.\n\nArgs:\n    {lines}\n"
+    assert tool(documented).prompt(PLAIN_VIEW) == "Do it."
+
+
+def test_the_docstring_of_a_wrapped_function_is_about_its_own_parameters() -> None:
+    @tool
+    @functools.wraps(counted := _counted)
+    def wrapper(*args: Any, **kwargs: Any) -> str:
+        return counted(*args, **kwargs)
+
+    assert wrapper.input_schema["properties"]["text"]["description"] == "What to count."
+
+
+def _counted(text: str) -> str:
+    """Count it.
+
+    Args:
+        text: What to count.
+    """
+    return str(len(text))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from keyword import iskeyword
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
@@ -16,7 +17,7 @@ from handrail.errors import ToolDefinitionError
 from handrail.tools.context import ProgressCallback, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import INPUT_CONFIG, model_schema
-from handrail.tools.wording import first_line
+from handrail.tools.wording import did_you_mean, first_line
 
 UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefinitionError, TypeError)
 """What Pydantic raises, or warns of, when a type or a default has no schema."""
@@ -50,7 +51,8 @@ def make_input_model(
         ) from error
     fields: dict[str, Any] = {}
     injected: dict[str, object] = {}
-    for parameter in inspect.signature(function).parameters.values():
+    parameters = inspect.signature(function).parameters
+    for parameter in parameters.values():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
             raise ToolDefinitionError(f"{name}: {parameter} cannot be filled by name. Use plain named parameters.")
         if parameter.name not in hints:
@@ -63,6 +65,12 @@ def make_input_model(
             raise ToolDefinitionError(f"{name}: a parameter cannot be called {parameter.name!r}. Rename it.")
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (_describe(hint, of_parameters.get(parameter.name, "")), default)
+    if (unknown := next((each for each in of_parameters if _is_unknown(each, parameters)), None)) is not None:
+        hint = did_you_mean(unknown.lower(), parameters)
+        raise ToolDefinitionError(
+            f"{name}: the docstring describes {unknown!r}, which is not a parameter.{hint} "
+            "Correct the name, or indent the line if it belongs to the one before."
+        )
     try:
         return _model(name, fields), injected
     except UNFIT as error:
@@ -71,6 +79,13 @@ def make_input_model(
             f"{name}: the parameter {culprit!r} cannot be described: {first_line(error).partition('. ')[0]}. "
             "Use plain types, dataclasses or BaseModels, and JSON values as defaults."
         ) from error
+
+
+def _is_unknown(described: str, parameters: Container[str]) -> bool:
+    """Whether a line of the docstring describes a parameter that there is not. `Note: ...` describes none."""
+    is_name = described.isidentifier() and not iskeyword(described)
+    is_prose = described[:1].isupper() and described.lower() not in parameters
+    return is_name and not is_prose and described not in parameters
 
 
 def _is_own_name(name: str) -> bool:
@@ -125,7 +140,7 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
             break
         indent = indent or depth
         head, colon, tail = line.strip().partition(":")
-        if line.strip() and depth == indent and colon:
+        if line.strip() and depth == indent and colon and not tail.startswith("//"):  # an address is text
             current = head.split("(")[0].strip()
             parameters[current] = tail.strip()
         elif line.strip() and current:
