@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,9 @@ class Wire:
         return message
 
 
-@pytest.fixture(scope="module")
-async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
-    home = tmp_path_factory.mktemp("home")
+@asynccontextmanager
+async def open_wire(home: Path) -> AsyncIterator[Wire]:
+    """The lines of an agent that was started just now."""
     async with ModelServer() as server:
         process = await asyncio.create_subprocess_exec(
             program(),
@@ -58,10 +59,21 @@ async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
                 await process.wait()
 
 
+@pytest.fixture(scope="module")
+async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
+    """The lines of an agent that has been greeted."""
+    async with open_wire(tmp_path_factory.mktemp("home")) as greeted:
+        with anyio.fail_after(SECONDS):
+            greeted.send(GREETING)
+            await greeted.next()
+        yield greeted
+
+
 def call(method: str, params: object, number: object = 7) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
 
 
+GREETING = call("initialize", {"protocolVersion": 1}, "greeting")
 HERE = str(Path(__file__).parent)
 NEW: dict[str, Any] = {"cwd": HERE, "mcpServers": []}
 
@@ -203,3 +215,31 @@ async def test_a_cancel_right_behind_a_prompt_is_not_lost(wire: Wire, tmp_path: 
             pass
 
     assert answer["result"] == {"stopReason": "cancelled"}
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("authenticate", {"methodId": "x"}),
+        ("session/new", NEW),
+        ("session/load", {**NEW, "sessionId": "nope"}),
+        ("session/list", {}),
+        ("session/prompt", {"sessionId": "nope", "prompt": []}),
+    ],
+)
+async def test_nothing_is_done_before_the_editor_has_sent_initialize(tmp_path: Path, method: str, params: Any) -> None:
+    with anyio.fail_after(SECONDS):
+        async with open_wire(tmp_path) as wire:
+            wire.send(call(method, params, 1))
+            early = await wire.next()
+            wire.send(call("initialize", {"protocolVersion": "1"}, 2))
+            await wire.next()
+            wire.send(call(method, params, 3))
+            still_early = await wire.next()
+            wire.send(GREETING + b"\n" + call("session/list", {}, 4))
+            greeted, listed = await wire.next(), await wire.next()
+
+    message = f"{method} came before initialize. Send initialize first."
+    assert [each["error"] for each in (early, still_early)] == [{"code": REQUEST, "message": message}] * 2
+    assert (greeted["id"], greeted["result"]["protocolVersion"]) == ("greeting", 1)
+    assert (listed["id"], listed["result"]) == (4, {"sessions": []})

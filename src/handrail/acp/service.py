@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from handrail import __version__
 from handrail.acp.choices import config_options, set_mode, set_option
-from handrail.acp.connection import AUTH_REQUIRED, NOT_FOUND, EditorConnection, MethodResult
+from handrail.acp.connection import AUTH_REQUIRED, INVALID_REQUEST, NOT_FOUND, EditorConnection, Method, MethodResult
 from handrail.acp.params import invalid, list_of, read_folder, read_servers, text_of
 from handrail.acp.prompt import read_prompt
 from handrail.acp.session import EditorSession
@@ -48,8 +49,7 @@ class AcpService:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._stopped = asyncio.Event()
         self._connection = EditorConnection(out)
-        self._connection.methods = {
-            "initialize": self._initialize,
+        self._methods: Mapping[str, Method] = {
             "authenticate": self._authenticate,
             "session/new": self._new,
             "session/load": self._load,
@@ -61,6 +61,8 @@ class AcpService:
             "session/set_config_option": self._set_option,
             "session/prompt": self._prompt,
         }
+        early = {name: partial(_refuse_early, name) for name in self._methods}
+        self._connection.methods = {**early, "initialize": self._initialize}
         self._connection.notifications = {"session/cancel": lambda params: self._session(params).cancel()}
 
     async def serve(self, lines: LineSource) -> None:
@@ -89,6 +91,7 @@ class AcpService:
         version = params.get("protocolVersion")
         if not isinstance(version, int) or isinstance(version, bool):
             raise invalid(f"protocolVersion is {version!r:.100}, not a whole number. handrail speaks {VERSION}.")
+        self._connection.methods = {**self._methods, "initialize": self._initialize}
         about = {"name": "handrail", "title": "handrail", "version": __version__}
         return MethodResult(
             {"protocolVersion": VERSION, "agentCapabilities": CAPABILITIES, "agentInfo": about, "authMethods": []}
@@ -191,6 +194,10 @@ class AcpService:
         if not message.content:
             raise invalid("The prompt is empty. Send a text, an image or a resource.")
         return MethodResult(await session.prompt(message))
+
+
+async def _refuse_early(method: str, _params: Json) -> MethodResult:
+    raise JsonRpcError(f"{method} came before initialize. Send initialize first.", INVALID_REQUEST)
 
 
 def listed_sessions(env: Mapping[str, str], folder: object, cursor: object) -> Json:
