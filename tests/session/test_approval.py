@@ -93,6 +93,29 @@ async def test_a_question_about_an_edit_says_that_every_occurrence_is_replaced(
     assert "a" not in (tmp_path / "f").read_text()
 
 
+@pytest.mark.parametrize(
+    ("content", "diff"),
+    [
+        pytest.param("b\n", "@@ -0,0 +1,1 @@\n+b", id="a diff that shows all"),
+        pytest.param("b" * 1_001, "", id="a line that a diff would cut"),
+        pytest.param("b\n" * 1_001, "", id="more lines than a diff shows"),
+    ],
+)
+async def test_a_question_about_a_write_has_no_diff_that_hides_what_is_written(
+    tmp_path: Path, content: str, diff: str
+) -> None:
+    asked: list[Question] = []
+
+    def can_use_tool(name: str, values: Any, question: Question) -> bool:
+        asked.append(question)
+        return False
+
+    model = ScriptedModel([[use("1", "Write", file_path="f", content=content)], [say("Done.")]])
+    await Agent(model, can_use_tool=can_use_tool, cwd=tmp_path, env=ENV).ask("Write it.")
+
+    assert [(each.diff, each.input["content"]) for each in asked] == [(diff, content)]
+
+
 async def test_a_callback_may_answer_always_and_is_not_asked_again(tmp_path: Path) -> None:
     asked: list[str] = []
 

@@ -4,8 +4,10 @@ from contextlib import suppress
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
+    MAX_COMPARED,
     access_to,
     diff_card,
+    diff_for_question,
     known_digest,
     original,
     patch_data,
@@ -15,7 +17,7 @@ from handrail.builtin.support.file_changes import (
 from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
-from handrail.files.diff import Hunk, format_patch, make_hunks, split_lines
+from handrail.files.diff import Hunk, make_hunks, split_lines
 from handrail.files.replace import TargetFile
 from handrail.files.source import FileSource
 from handrail.files.text import UTF8, Encoding, detect_encoding
@@ -30,8 +32,6 @@ from handrail.tools.wording import several
 
 MAX_CONTENT_CHARS = 50_000_000
 MAX_COMPARED_BYTES = 8 * 1024 * 1024
-MAX_PREVIEW = 200_000
-"""Bytes of a file, and characters of its new content, that a question compares."""
 
 
 class WriteInput(PlainInput):
@@ -68,15 +68,15 @@ class Write(Tool[WriteInput]):
 
     def change_preview(self, args: WriteInput, ctx: ToolContext) -> str:
         place = place_of(args.file_path, ctx, self._services)
-        if len(args.content) > MAX_PREVIEW:
+        if len(args.content) > MAX_COMPARED:
             return ""
         with suppress(ToolError, OSError), TargetFile(place) as target:
             if not target.exists:
-                return format_patch(make_hunks([], split_lines(args.content)))
-            if target.source.size <= MAX_PREVIEW:
+                return diff_for_question(make_hunks([], split_lines(args.content)))
+            if target.source.size <= MAX_COMPARED:
                 encoding = detect_encoding(window for _, _, window in target.source.windows()) or UTF8
                 content = with_own_line_ends(args.content, target.source, encoding)
-                return format_patch(compare(target.source, encoding, content))
+                return diff_for_question(compare(target.source, encoding, content))
         return ""
 
     async def validate(self, args: WriteInput, ctx: ToolContext) -> Refuse | None:

@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail import Agent, Question
+from handrail.builtin.notebook_edit import tool
 from handrail.builtin.notebook_edit.cells import NotebookText
 from handrail.builtin.notebook_edit.tool import NotebookEdit
 from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
+from handrail.files.diff import format_patch, make_hunks, split_lines
 from handrail.files.restore import go_back
+from handrail.testing import ScriptedModel, say, use
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Refuse
@@ -67,6 +71,72 @@ async def test_a_replaced_cell_loses_its_outputs_and_nothing_else_changes(
     assert output.data["cell_id"] == "a"
     assert any("new" in line for hunk in output.data["structuredPatch"] for line in hunk["lines"])
     assert output.card.body_kind == "diff"
+
+
+async def asked_about(folder: Path, **given: Any) -> list[Question]:
+    """The questions about a call of an agent that has read the notebook."""
+    asked: list[Question] = []
+
+    def can_use_tool(name: str, values: Any, question: Question) -> bool:
+        asked.append(question)
+        return True
+
+    call = use("2", "NotebookEdit", notebook_path="n.ipynb", **given)
+    model = ScriptedModel([[use("1", "Read", file_path="n.ipynb")], [call], [say("Done.")]])
+    await Agent(model, can_use_tool=can_use_tool, cwd=folder, env={}).ask("Change it.")
+    return asked
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"cell_id": "a", "new_source": "new\ncode"}, id="replace"),
+        pytest.param({"cell_id": "a", "new_source": "# T", "cell_type": "markdown"}, id="another type"),
+        pytest.param({"cell_id": "b", "new_source": "", "edit_mode": "delete"}, id="delete"),
+    ],
+)
+async def test_the_question_shows_the_change_that_is_then_made(ctx: ToolContext, given: Any) -> None:
+    path = save(ctx, PAGE)
+    before = path.read_text()
+
+    [question] = await asked_about(ctx.cwd, **given)
+
+    assert path.read_text() != before
+    assert question.diff == format_patch(make_hunks(split_lines(before), split_lines(path.read_text())))
+
+
+async def test_the_question_about_a_new_cell_shows_it(ctx: ToolContext) -> None:
+    save(ctx, PAGE)
+    [question] = await asked_about(ctx.cwd, new_source="first", edit_mode="insert", cell_type="code")
+    assert '+    "first"' in question.diff
+
+
+@pytest.mark.parametrize(("old", "new"), [(2_000, 1), (1, 2_000)])
+async def test_a_large_notebook_or_cell_is_not_compared_for_the_question(
+    ctx: ToolContext, old: int, new: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool, "MAX_COMPARED", 1_000)
+    save(ctx, book(cell("a", ["x" * old]), cell("b", ["y"])))
+    [question] = await asked_about(ctx.cwd, cell_id="b", new_source="z" * new)
+    assert question.diff == ""
+
+
+async def test_a_change_that_a_diff_would_cut_is_asked_about_with_the_whole_cell(ctx: ToolContext) -> None:
+    save(ctx, PAGE)
+    [long_line] = await asked_about(ctx.cwd, cell_id="a", new_source="x" * 1_500)
+    save(ctx, PAGE)
+    [many_lines] = await asked_about(ctx.cwd, cell_id="a", new_source="x\n" * 1_500)
+    save(ctx, book(cell("a", ["x" * 2_000]), cell("b", ["y"])), indent=None)  # the whole notebook is one line
+    [one_line] = await asked_about(ctx.cwd, cell_id="b", new_source="z")
+
+    assert [each.diff for each in (long_line, many_lines, one_line)] == [""] * 3
+    assert one_line.input["new_source"] == "z"
+
+
+async def test_a_cell_that_is_not_there_is_asked_about_without_a_change(ctx: ToolContext) -> None:
+    save(ctx, PAGE)
+    [question] = await asked_about(ctx.cwd, cell_id="nope", new_source="x")
+    assert question.diff == ""
 
 
 @pytest.mark.proves("N9")

@@ -1,13 +1,16 @@
 """NotebookEdit: change one cell of a notebook and keep every other character."""
 
+from contextlib import suppress
 from typing import Literal
 
 from handrail.builtin.notebook_edit.cells import CellType, EditedNotebook, NotebookText
 from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
+    MAX_COMPARED,
     access_to,
     diff_card,
+    diff_for_question,
     handed_around,
     known_digest,
     patch_data,
@@ -67,6 +70,15 @@ class NotebookEdit(Tool[NotebookEditInput]):
         detail = path if isinstance(path, str) else ""
         return Card(title=self.name, detail=detail, body=source if isinstance(source, str) else "", body_kind="code")
 
+    def change_preview(self, args: NotebookEditInput, ctx: ToolContext) -> str:
+        place = place_of(args.notebook_path, ctx, self._services)
+        with suppress(ToolError, OSError), TargetFile(place) as target:
+            if target.exists and max(target.source.size, len(args.new_source)) <= MAX_COMPARED:
+                _, text, _ = _read_notebook(target, args.notebook_path)
+                done = apply_edit(NotebookText(text, args.notebook_path), args)
+                return diff_for_question(make_hunks(split_lines(text), split_lines(done.text)))
+        return ""
+
     async def validate(self, args: NotebookEditInput, ctx: ToolContext) -> Refuse | None:
         place = place_of(args.notebook_path, ctx, self._services)
         if not args.notebook_path.lower().endswith(".ipynb"):
@@ -84,21 +96,22 @@ class NotebookEdit(Tool[NotebookEditInput]):
             if not target.exists:
                 raise ToolError(f"{args.notebook_path!r} was removed just now. Look for it with Glob.")
             digest = known_digest(target, ctx.files)
-            before = _content(target)
-            notebook, _ = cells_of(before, args.notebook_path)
-            mark = MARK if before.startswith(MARK) else b""
-            text = before.removeprefix(mark).decode()
+            mark, text, language = _read_notebook(target, args.notebook_path)
             done = apply_edit(NotebookText(text, args.notebook_path), args)
             after = mark + UTF8.encode(done.text, args.notebook_path)
             written = write_change(target, lambda: iter((after,)), digest, ctx, self._services, tool=self.name)
-        return result(args, target, (text, language_of(notebook)), done, written.notice)
+        return result(args, target, (text, language), done, written.notice)
 
 
-def _content(target: TargetFile) -> bytes:
+def _read_notebook(target: TargetFile, name: str) -> tuple[bytes, str, str]:
+    """The byte order mark of a notebook, if it has one, its text, and the language of its code."""
     source = target.source
     if source.size > MAX_FILE_BYTES:
         raise ToolError(f"{target.shown!r} has {source.size:,} bytes; {MAX_FILE_BYTES:,} is the most. Use a program.")
-    return source.read(0, source.size)
+    content = source.read(0, source.size)
+    notebook, _ = cells_of(content, name)
+    mark = MARK if content.startswith(MARK) else b""
+    return mark, content.removeprefix(mark).decode(), language_of(notebook)
 
 
 def apply_edit(sheet: NotebookText, args: NotebookEditInput) -> EditedNotebook:

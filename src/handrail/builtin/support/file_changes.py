@@ -8,7 +8,7 @@ from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
 from handrail.files import read_check
 from handrail.files.copying import Pieces
-from handrail.files.diff import Hunk, count_changes, format_patch, limit_patch
+from handrail.files.diff import MAX_LINE_CHARS, MAX_LINES, Hunk, count_changes, format_patch, limit_patch
 from handrail.files.journal import Note, WriteResult
 from handrail.files.memory import FileMemory
 from handrail.files.paths import FileKind, Place, resolve
@@ -21,6 +21,8 @@ from handrail.tools.permission import Refuse
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_ORIGINAL_BYTES = 1024 * 1024
+MAX_COMPARED = 200_000
+"""Bytes of a file, and characters of its new content, that a question compares."""
 MAX_SHOWN_LINES = 40
 MAX_SHOWN_CHARS = 500
 
@@ -78,6 +80,13 @@ def handed_around(text: str) -> str | None:
 def patch_data(patch: Sequence[Hunk]) -> list[dict[str, Any]]:
     """The patch as clients expect it."""
     return [hunk.as_json() for hunk in limit_patch(patch)]
+
+
+def diff_for_question(patch: Sequence[Hunk]) -> str:
+    """The change as a diff; empty if that would leave out a part of what is written, which is then shown by itself."""
+    lines = [line for hunk in patch for line in hunk.lines]
+    has_cut = any(line.startswith("+") and len(line) > len("+") + MAX_LINE_CHARS for line in lines)
+    return "" if has_cut or len(lines) + len(patch) > MAX_LINES else format_patch(patch)
 
 
 def diff_card(name: str, spelling: str, patch: Sequence[Hunk], tag: str = "") -> Card:
