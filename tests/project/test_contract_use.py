@@ -58,7 +58,7 @@ FOR_PROGRAMS: Mapping[str, str] = {
     "AbortSignal.reason": "tools of users ask why they are stopped",
     "Access.unknown": "tools of users that cannot say what they touch",
     "SettingsWriter.where": "the proposals of a question, in the same module, ask for it",
-    **dict.fromkeys([f"ToolExecutor.{name}" for name in ("in_progress", "ready")], "programs drive it"),
+    "ToolExecutor.ready": "programs drive it",
 }
 """Members, or whole classes, that are there for the programs of users or are read in a way that is not seen here."""
 
