@@ -12,8 +12,9 @@ import pytest
 
 from handrail import Agent, HandrailError, Image, RunEnded, Text, ToolContext, ToolDefinitionError, query, tool
 from handrail.conversation.messages import AssistantMessage, UserMessage
-from handrail.conversation.stream import StreamEvent, StreamFailure
+from handrail.conversation.stream import MessageStart, StreamEvent, StreamFailure
 from handrail.errors import ProviderSetupError
+from handrail.loop.events import RequestSent, RunStarted
 from handrail.loop.limits import Limits
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
@@ -292,6 +293,34 @@ def test_another_thread_interrupts_a_model_that_says_nothing() -> None:
     stopper.join()
 
     assert ([event.why.value for event in ended], problems) == (["aborted_streaming"], [])
+
+
+def here(function: Callable[[], None]) -> None:
+    function()
+
+
+def in_another_thread(function: Callable[[], None]) -> None:
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("call", [here, in_another_thread])
+@pytest.mark.parametrize("at", [RunStarted, RequestSent, MessageStart])
+def test_an_interrupt_between_two_events_ends_a_run_without_a_loop(call: Callable[..., None], at: type) -> None:
+    class Silent:
+        async def stream(self, request: object) -> AsyncGenerator[StreamEvent, None]:
+            yield MessageStart("m", "a model")
+            await asyncio.Event().wait()
+
+    agent = Agent(Silent(), env={})
+    ended = []
+    for event in agent.run_sync("Hi."):
+        if isinstance(event, at):
+            call(agent.interrupt)
+        ended += [event.why.value] if isinstance(event, RunEnded) else []
+
+    assert ended == ["aborted_streaming"]
 
 
 @pytest.mark.anyio

@@ -50,8 +50,16 @@ def from_thread(loop: asyncio.AbstractEventLoop, function: Callable[..., object]
 
 
 def in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
-    """Call the function at once in the loop's own thread, or if the loop stands still; else in the loop's next step."""
-    if loop.is_running() and asyncio._get_running_loop() is not loop:  # unlike the public function, it never raises
-        from_thread(loop, function, *args)
-    else:
+    """
+    Call the function at once where the loop runs, and from elsewhere in the loop's next step.
+
+    A loop that stands still gets it too: another thread may start it again at any moment. If it is closed, nothing runs
+    there, and the function is called at once.
+    """
+    if asyncio._get_running_loop() is loop:  # unlike the public function, it never raises
+        function(*args)
+        return
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
         function(*args)
