@@ -131,6 +131,7 @@ class Agent(Generic[Structured]):
                 deferral_of(environment, SELDOM_DEFERRED),
                 check_servers(mcp_servers),
                 agents=check_agents(agents),
+                wait_for_servers=True,
             ),
             flags=settings_flags(settings, mode, allow, ask, deny),
             transcript=transcript_options(session),

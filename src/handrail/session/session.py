@@ -138,7 +138,11 @@ class Session:
         self.warm_up = WarmUp(self.conversation, self.services, self.settings.prepare_policy)
         if self.servers is not None:
             self.server_tools = server_tools.ServerTools(
-                self.servers, self.settings, self.conversation, self.on_warning
+                self.servers,
+                self.settings,
+                self.conversation,
+                self.on_warning,
+                wait_for_all=self.spec.tools.wait_for_servers,
             )
 
     def connect_parts(self) -> None:

@@ -44,7 +44,8 @@ class ToolOptions:
     `mcp_servers` are configurations by name; with `strict_mcp` those of settings files do not count. `agents` are
     sub-agents as programs describe them, `lsp_servers` language servers as settings describe them. `deferral` None = as
     environment and settings say, and where these are silent, as `defer` says ("" = those of servers always, own ones
-    when they are many).
+    when they are many). With `wait_for_servers` the first request waits for the servers as long as a search for tools
+    does.
     """
 
     custom: tuple[AnyTool, ...] = ()
@@ -57,6 +58,7 @@ class ToolOptions:
     defer: Literal["", "auto", "on", "off"] = ""
     plugins: tuple[Path, ...] = ()
     """Folders of plugins that count for this session; naming one trusts it."""
+    wait_for_servers: bool = False
 
 
 @record

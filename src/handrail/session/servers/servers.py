@@ -56,10 +56,10 @@ async def _no_question() -> None:
     """There is no one to ask."""
 
 
-def first_wait(env: Mapping[str, str], setting: object, *, can_search: bool) -> float:
+def first_wait(env: Mapping[str, str], setting: object, *, can_search: bool, for_all: bool) -> float:
     """How many seconds the first request waits for servers: by the variable, else the setting; 0 = not at all."""
     wish = env.get("HANDRAIL_MCP_WAIT_MS") or setting
-    usual = FIRST_WAIT if can_search else WHOLE_WAIT
+    usual = SEARCH_WAIT if for_all else FIRST_WAIT if can_search else WHOLE_WAIT
     return 0.0 if str(wish) == "0" else seconds(wish, usual)
 
 

@@ -30,6 +30,8 @@ class ServerTools:
         settings: SessionSettings,
         conversation: Conversation,
         on_warning: Callable[[str], None],
+        *,
+        wait_for_all: bool = False,
     ) -> None:
         self.is_connected = False
         self.on_change: Callable[[], None] = _no_listener
@@ -38,6 +40,7 @@ class ServerTools:
         self._settings = settings
         self._conversation = conversation
         self._on_warning = on_warning
+        self._wait_for_all = wait_for_all
         self._checks: set[asyncio.Future[None]] = set()
         self._loop: asyncio.AbstractEventLoop
         settings.on_change.append(self._recheck)
@@ -52,7 +55,8 @@ class ServerTools:
             self._loop, loaded = asyncio.get_running_loop(), self._settings.loaded
             catalog = self._conversation.state.catalog
             can_search = catalog.pool.find_listed(SEARCH_TOOL) is not None
-            wait = first_wait(loaded.env, loaded.settings.get("mcpWaitMs"), can_search=can_search)
+            setting = loaded.settings.get("mcpWaitMs")
+            wait = first_wait(loaded.env, setting, can_search=can_search, for_all=self._wait_for_all)
             catalog.settle = self._servers.settle
             warnings = await self._servers.connect(wait, self._offer_late)
             self.is_connected = True
