@@ -135,8 +135,8 @@ async def test_a_callback_may_answer_always_and_is_not_asked_again(tmp_path: Pat
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (1, "it answered 1 where Allow or Deny is due"),
-        (None, "it answered None where Allow or Deny is due"),
+        (1, "it returned 1, not Allow or Deny"),
+        (None, "it returned None, not Allow or Deny"),
         ({"behavior": "perhaps"}, "its behavior is 'perhaps', not allow or deny"),
         ({"behavior": "allow", "updatedInput": "x"}, "its updatedInput is 'x', not an object"),
         ({"behavior": "allow", "updatedPermissions": [1]}, "its updatedPermissions are [1], not a list of objects"),
@@ -189,6 +189,33 @@ async def test_a_callback_that_raises_is_a_no_that_the_run_and_the_log_tell_of(
     assert "was refused: the program that runs this agent was asked and failed (ValueError: lost)" in results(agent)[0]
     assert [denial.use.id for denial in answer.ended.denials] == ["1"]
     assert "ValueError: lost" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("call", "way"),
+    [
+        pytest.param(use("1", "note", text="a"), "write Agent(allow=['note'])", id="a tool of the program"),
+        pytest.param(use("1", "Bash", command="touch x"), "write Agent(allow=['Bash(touch *)'])", id="a command"),
+        pytest.param(use("1", "Write", file_path="x", content=""), "write Agent(mode='acceptEdits')", id="an edit"),
+    ],
+)
+async def test_a_refusal_for_want_of_someone_to_ask_is_logged_with_the_argument_that_allows_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, call: Any, way: str
+) -> None:
+    model = ScriptedModel([[call], [say("done")], [call], [say("done")]])
+    async with Agent(model, [Written().tool], cwd=tmp_path, env=ENV) as agent:
+        await agent.ask("go")
+        assert way in caplog.text
+        caplog.clear()
+        assert [text async for text in agent.stream_text("go")] == ["done"]
+        assert way in caplog.text
+
+
+async def test_a_refusal_by_a_rule_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = ScriptedModel([[use("1", "Bash", command="touch x")], [say("done")]])
+    async with Agent(model, cwd=tmp_path, deny=["Bash(touch *)"], env=ENV) as agent:
+        assert (await agent.ask("go")).denials
+    assert not caplog.records
 
 
 @pytest.mark.proves("B13", "R3")

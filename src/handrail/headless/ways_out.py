@@ -6,19 +6,13 @@ from collections.abc import Iterable
 from handrail.loop.events import Denial, LoopEvent, RunEnded
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallProgress
-from handrail.tools.permission import Update
+from handrail.tools.permission import Update, rules_and_mode
 
 
 def allowing_flags(updates: Iterable[Update]) -> str:
     """The flags that stand for these permission updates, quoted for a shell; empty if there is none."""
-    rules: list[str] = []
-    mode = ""
-    for update in updates:
-        mode = str(update.get("mode") or mode)
-        for rule in update.get("rules") or ():
-            content = rule.get("ruleContent")
-            rules.append(rule["toolName"] if content is None else f"{rule['toolName']}({content})")
-    parts = ["--allowedTools", *map(shlex.quote, dict.fromkeys(rules))] if rules else []
+    rules, mode = rules_and_mode(updates)
+    parts = ["--allowedTools", *map(shlex.quote, rules)] if rules else []
     return " ".join([*parts, *(["--permission-mode", mode] if mode else [])])
 
 

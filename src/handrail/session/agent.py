@@ -21,7 +21,7 @@ from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run import Run
 from handrail.providers.choose import ModelOptions
-from handrail.session.answer import Answer, Structured, answer_of
+from handrail.session.answer import Answer, Structured, answer_of, log_unasked
 from handrail.session.arguments import (
     Prompt,
     check_agents,
@@ -218,6 +218,7 @@ class Agent(Generic[Structured]):
             raise HandrailError(
                 "The agent was closed before the prompt was answered. Close it after the answer has come."
             )
+        log_unasked(run.ended)
         return answer_of(run.ended)
 
     def stream_text(self, prompt: Prompt, *, limits: Limits | None = None) -> "TextStream":
@@ -366,6 +367,7 @@ class TextStream:
                 case _:
                     pass
         if self._run.ended is not None:
+            log_unasked(self._run.ended)
             answer_of(self._run.ended)
         raise StopAsyncIteration
 

@@ -1,5 +1,6 @@
 """What comes of a prompt: an answer, or an error that says why there is none."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
@@ -9,6 +10,7 @@ from handrail.lazy import lazy
 from handrail.loop.events import Denial, RunEnded
 from handrail.loop.state import WHAT_HAPPENED, Move
 from handrail.loop.usage import ModelUsage
+from handrail.tools.permission import rules_and_mode
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -21,6 +23,8 @@ else:
 
     notebook = lazy("handrail.loop.notebook")
     Structured = TypeVar("Structured")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +62,19 @@ def answer_of(ended: RunEnded) -> Answer[Any]:
     raise RunError(
         f"The prompt was not answered, because {why.rstrip('.')}. The conversation can go on from here.", ended
     )
+
+
+def log_unasked(ended: RunEnded) -> None:
+    """Tell a program that has no one to ask which calls were refused for it, and how it can allow them."""
+    for denial in ended.denials:
+        if denial.unasked:
+            log.warning("%s was refused: %s. %s", denial.use.name, denial.reason, _way_to_allow(denial))
+
+
+def _way_to_allow(denial: Denial) -> str:
+    rules, mode = rules_and_mode(denial.remedy)
+    arguments = [f"allow={rules!r}"] if rules else []
+    arguments += [f"mode={mode!r}"] if mode else []
+    if arguments:
+        return f"To allow it, write Agent({', '.join(arguments)}), or answer with can_use_tool."
+    return "Answer such questions with can_use_tool."

@@ -4,7 +4,7 @@ Opinions and decisions: whether a call may run, and why.
 Layers give opinions, the fold picks the strongest, a Decision keeps them all. The order of `Strength` is the policy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -72,6 +72,18 @@ class Decision:
 
 Update: TypeAlias = Mapping[str, Any]
 """A change of the policy, for example `{"type": "addRules", "behavior": "allow", "rules": [...]}`."""
+
+
+def rules_and_mode(updates: Iterable[Update]) -> tuple[list[str], str]:
+    """The rules that these updates add, each once, and the mode that they set ("" = none)."""
+    rules: dict[str, None] = {}
+    mode = ""
+    for update in updates:
+        mode = str(update.get("mode") or mode)
+        for rule in update.get("rules") or ():
+            content = rule.get("ruleContent")
+            rules[rule["toolName"] if content is None else f"{rule['toolName']}({content})"] = None
+    return [*rules], mode
 
 
 @record

@@ -214,7 +214,7 @@ def read_answer(value: object) -> ApprovalAnswer | str:
     if isinstance(value, Allow | Deny):
         return value
     if not isinstance(value, Mapping):
-        return f"it answered {value!r} where Allow or Deny is due"
+        return f"it returned {value!r}, not Allow or Deny"
     match value.get("behavior"):
         case "allow":
             changed, updates = value.get("updatedInput"), value.get("updatedPermissions") or ()
