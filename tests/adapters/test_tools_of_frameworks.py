@@ -266,9 +266,12 @@ def guard(data: Any) -> Any:
             "is_enabled",
             id="a tool that is switched off",
         ),
+        pytest.param(lambda: from_langchain(weather), "Put @tool of langchain_core", id="a function for langchain"),
+        pytest.param(lambda: from_openai_agents(weather), "Put @function_tool above", id="a function for the SDK"),
+        pytest.param(lambda: from_pydantic_ai(3), "neither a function nor a Tool", id="a number for pydantic-ai"),
     ],
 )
-def test_a_tool_that_only_its_framework_could_run_as_it_is_meant_is_refused(make: Any, problem: str) -> None:
+def test_what_is_no_tool_or_only_its_framework_could_run_as_it_is_meant_is_refused(make: Any, problem: str) -> None:
     with pytest.raises(ToolDefinitionError, match=problem):
         make()
 

@@ -34,6 +34,8 @@ def from_langchain(tool: BaseTool, **flags: Unpack[ForeignFlags]) -> ForeignTool
     Raises:
         ToolDefinitionError: its name or schema cannot be used, or only a run of LangGraph could call it.
     """
+    if not isinstance(tool, BaseTool):
+        raise ToolDefinitionError(f"{tool!r} is not a LangChain tool. Put @tool of langchain_core above a function.")
     about = convert_to_openai_tool(tool)["function"]
     if injected := _injected(tool, about["parameters"]["properties"]):
         raise ToolDefinitionError(

@@ -42,6 +42,8 @@ def from_openai_agents(tool: SdkTool, *, context: Any = None, **flags: Unpack[Fo
     Raises:
         ToolDefinitionError: its name or schema cannot be used, or only a run of the SDK could call it.
     """
+    if not isinstance(tool, SdkTool):
+        raise ToolDefinitionError(f"{tool!r} is not a function tool of the SDK. Put @function_tool above a function.")
     if tool.tool_input_guardrails or tool.tool_output_guardrails or tool.is_enabled is not True:
         raise ToolDefinitionError(
             f"{tool.name!r} has guardrails or a condition (is_enabled), which only a run of the SDK checks. "

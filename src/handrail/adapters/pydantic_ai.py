@@ -45,6 +45,8 @@ def from_pydantic_ai(
     Raises:
         ToolDefinitionError: its name or schema cannot be used, or only a run of pydantic-ai could call it.
     """
+    if not callable(tool) and not isinstance(tool, PydanticTool):
+        raise ToolDefinitionError(f"{tool!r} is neither a function nor a Tool of pydantic-ai. Give one of these.")
     given = tool if isinstance(tool, PydanticTool) else PydanticTool(tool)
     if given.prepare is not None or given.args_validator is not None:
         raise ToolDefinitionError(
