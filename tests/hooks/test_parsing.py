@@ -107,6 +107,13 @@ def test_events_without_a_moment_here_are_reported(name: str) -> None:
     assert ("Did you mean PreToolUse?" in problem.message) == (name == "PreTolUse")
 
 
+def test_events_inside_another_section_are_reported_with_what_to_leave_out() -> None:
+    parsed = parse_hooks({"hooks": one({"type": "command", "command": "x"})}, HERE)
+
+    [problem] = parsed.problems
+    assert problem.message.endswith("Put the events here, without another 'hooks' around them.")
+
+
 @pytest.mark.parametrize("name", sorted(EVENTS))
 def test_old_settings_may_spell_an_event_with_a_small_first_letter(name: str) -> None:
     parsed = parse_hooks(one({"type": "command", "command": "x"}, name[0].lower() + name[1:]), HERE)

@@ -118,6 +118,8 @@ class _SectionParser:
             else:
                 near = get_close_matches(text, EVENTS, n=1, cutoff=0.7)
                 hint = f" Did you mean {near[0]}?" if near else ""
+                if name == "hooks":
+                    hint = " Put the events here, without another 'hooks' around them."
                 self.problem(f"hooks.{name}", f"there is no event of this name.{hint}", "unsupported")
 
     def groups(self, event: HookEvent, groups: object) -> None:

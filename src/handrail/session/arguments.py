@@ -21,6 +21,7 @@ from handrail.session.tools import builtin_names
 from handrail.session.transcript import TranscriptOptions
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool, check_tool
+from handrail.tools.wording import did_you_mean
 
 if TYPE_CHECKING:
     from handrail.mcp import config as mcp_config
@@ -103,7 +104,8 @@ def check_builtin_tools(wanted: bool | Iterable[str]) -> tuple[str, ...] | None:
         raise HandrailError(f"builtin_tools is {wanted!r}. Give True, False or a list of names.")
     every, names = builtin_names(), tuple(wanted)
     if unknown := sorted({*names} - every):
-        raise ToolDefinitionError(f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}.")
+        hint = did_you_mean(unknown[0], every) or f" There are {', '.join(sorted(every))}."
+        raise ToolDefinitionError(f"There is no built-in tool {unknown[0]!r}.{hint}")
     return names
 
 
@@ -182,10 +184,14 @@ def check_hooks(hooks: Any) -> Any:
 
 def _check_callbacks(event: str, given: Any) -> tuple[Any, ...]:
     if event not in EVENTS:
-        raise HandrailError(f"hooks has {event!r}, which is not an event. There are {', '.join(EVENTS)}.")
+        hint = did_you_mean(event, EVENTS) or f" There are {', '.join(EVENTS)}."
+        raise HandrailError(f"hooks has {event!r}, which is not an event.{hint}")
     functions = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if wrong := [each for each in functions if not callable(each) and not hasattr(each, "function")]:
-        raise HandrailError(f"hooks[{event!r}] has {wrong[0]!r}. Give functions, or HookCallback(function, ...).")
+        raise HandrailError(
+            f"hooks[{event!r}] has {wrong[0]!r}. Give functions, or HookCallback(function, ...). Hooks in the form of "
+            "the settings are given as hooks=Hooks({...})."
+        )
     return functions
 
 

@@ -287,7 +287,8 @@ def check_tool(tool: object) -> None:
     if isinstance(tool, type) and issubclass(tool, Tool):
         raise ToolDefinitionError(f"{tool.__name__} is a class. Give an instance of it: {tool.__name__}().")
     if not isinstance(tool, Tool):
-        raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
+        name = getattr(tool, "__name__", repr(tool))
+        raise ToolDefinitionError(f"{name} is not a tool. Put @tool above a function, or subclass Tool.")
     kind = type(tool)
     needs = {
         "name": not hasattr(tool, "name"),
