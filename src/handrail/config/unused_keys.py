@@ -1,6 +1,7 @@
 """The settings of a file that have no effect: keys that handrail does not know, or only keeps."""
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from handrail.config.document import SettingsDocument
@@ -29,10 +30,16 @@ def misplaced_lists(values: Mapping[str, Any]) -> Iterator[tuple[JsonPath, str, 
         if plain in RULE_LISTS:
             yield (name,), RULE_LISTS[plain], value
         elif plain in RULE_SECTIONS and isinstance(value, dict):
+            known = tree()["permissions"] if name == "permissions" else {}
             for inner, rules in value.items():
-                known = name == "permissions" and inner in ("allow", "ask", "deny")
-                if not known and _plain(inner) in RULE_LISTS:
-                    yield (name, inner), RULE_LISTS[_plain(inner)], rules
+                if inner not in known and (meant := _meant_list(inner)):
+                    yield (name, inner), meant, rules
+
+
+def _meant_list(name: str) -> str:
+    """Which list of rules a key beside them stands for, also a misspelt one; empty if none."""
+    near = get_close_matches(_plain(name), RULE_LISTS, n=1, cutoff=0.66)  # aks, dney
+    return RULE_LISTS[near[0]] if near and not name.startswith(COMMENTS) else ""
 
 
 def _plain(name: str) -> str:
