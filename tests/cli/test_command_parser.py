@@ -12,7 +12,19 @@ SLIPS = [
     ),
     pytest.param(["sessions"], "handrail sessions: error: say which: list, show, ", id="no sub-command"),
     pytest.param(["config"], "handrail config: error: say which: get, set, unset, list, schema", id="with a metavar"),
-    pytest.param(["sessions", "lst"], "choose from 'list'", id="an unknown sub-command"),
+    pytest.param(
+        ["sessions", "lst"],
+        "handrail sessions: error: there is no command 'lst'. Did you mean 'list'?",
+        id="a misspelt sub-command",
+    ),
+    pytest.param(
+        ["sessions", "zzz"],
+        "handrail sessions: error: there is no command 'zzz'. There are list, show, ",
+        id="an unknown sub-command",
+    ),
+    pytest.param(
+        ["mcp", "add"], "are required: NAME, COMMAND|URL\n", id="words that may be left out are not asked for"
+    ),
     pytest.param(
         ["audit", "--clinet", "x"], "--clinet is not a flag of handrail audit. Did you mean '--client'?", id="flag"
     ),

@@ -283,6 +283,7 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
         pytest.param(["-p", "hi", "--json-schema", "[]"], 2, "it is not a JSON object", id="a schema that is a list"),
         pytest.param(["-p", "hi", "--replay", "no.jsonl"], 1, "no.jsonl", id="a missing cassette"),
         pytest.param(["-p", "hi", "--max-turn", "1"], 2, "Did you mean --max-turns?", id="a slip in a limit"),
+        pytest.param(["--verison"], 2, "Did you mean --version?", id="a slip in the version"),
         pytest.param(["-p", "hi", "--disallowedTools", "Read("], 2, "bracket is not closed", id="a limit that is lost"),
         pytest.param(["-p", "hi", "--permission-mode", "yolo"], 2, "invalid choice", id="an unknown mode"),
         pytest.param(["-p", "hi", "--settings", "{x}"], 1, "--settings:1: ", id="broken settings"),

@@ -31,6 +31,9 @@ class CommandParser(argparse.ArgumentParser):
         choices = self._sub_commands()
         if choices and message.startswith("the following arguments are required"):
             message = f"say which: {', '.join(choices)}"
+        elif choices and "invalid choice: " in message and (word := self._unknown_word(choices)):
+            hint = wording.did_you_mean(word, choices) or f" There are {', '.join(choices)}."
+            message = f"there is no command {word!r}.{hint}"
         elif not choices and (slip := self._unknown_flag()):
             known = [option for option in self._option_string_actions if option.startswith("--")]
             message = f"{slip} is not a flag of {self.prog}.{wording.did_you_mean(slip, known)}"
@@ -41,6 +44,10 @@ class CommandParser(argparse.ArgumentParser):
     def _sub_commands(self) -> list[str]:
         nested = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
         return [name for action in nested for name in action.choices]
+
+    def _unknown_word(self, choices: Sequence[str]) -> str:
+        words = (word for word in self._words if not word.startswith("-"))
+        return next((word for word in words if word not in choices), "")
 
     def _takes_all_words(self) -> bool:
         """Whether a flag that was given takes all words behind it."""

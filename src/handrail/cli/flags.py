@@ -81,7 +81,7 @@ def _read_worktree(top: argparse.ArgumentParser, chosen: argparse.Namespace) -> 
 
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
     """Refuse an unknown flag that resembles a known one: it is a typo, and a limit may be lost."""
-    known = [option for action in top._actions for option in action.option_strings]
+    known = ["--version", *(option for action in top._actions for option in action.option_strings)]
     near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:
         top.error(f"{flag} is not a flag. Did you mean {near[0]}?")

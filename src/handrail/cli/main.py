@@ -214,7 +214,9 @@ def _plugins(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="the folder of a plugin or a marketplace, a git repository, or NAME@MARKETPLACE of a known one",
     )
-    add.add_argument("names", metavar="NAME", nargs="*", help="which plugins of a marketplace (default: its only one)")
+    add.add_argument(
+        "names", metavar="NAME", nargs="*", default=[], help="which plugins of a marketplace (default: its only one)"
+    )
     add.add_argument("-y", "--yes", action="store_true", help="trust it without a question, for scripts")
     for each in (remove, enable, disable):
         each.add_argument("name", metavar="NAME", help="the plugin, with @MARKETPLACE if the name alone is not clear")

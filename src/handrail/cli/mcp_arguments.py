@@ -29,7 +29,9 @@ def _reach(parser: argparse.ArgumentParser) -> None:
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the server")
     parser.add_argument("target", metavar="COMMAND|URL", help="program to start, or address")
-    parser.add_argument("args", metavar="ARG", nargs="*", help="arguments of the program; put -- before the program")
+    parser.add_argument(
+        "args", metavar="ARG", nargs="*", default=[], help="arguments of the program; put -- before the program"
+    )
     _scope(parser, "local: for you, here (the default); project: .mcp.json, for all; user: for you, everywhere")
     parser.add_argument("-t", "--transport", choices=("stdio", "http", "sse", "ws"), help="(default: by the target)")
     parser.add_argument(
