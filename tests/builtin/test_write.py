@@ -47,7 +47,7 @@ def test_a_new_file_is_made_with_its_folders(tool: Write, ctx: ToolContext) -> N
 
     assert (ctx.cwd / "a" / "b" / "f").read_bytes() == b"one\ntwo"
     assert output == Output(
-        text="Made a/b/f (2 lines).",
+        text="Created a/b/f (2 lines).",
         data={
             "type": "create",
             "filePath": str(ctx.cwd / "a/b/f"),

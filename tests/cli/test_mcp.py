@@ -116,7 +116,7 @@ def test_a_server_of_the_project_is_written_for_all_and_approved_by_who_adds_it(
         (("call", "db", "quer", "{}"), "Did you mean 'query'"),
         (("call", "db", "query", "[]"), "must be a JSON object"),
         (("call", "db", "query", "{}"), "sql"),
-        (("login", "db"), "knows no sign-in"),
+        (("login", "db"), "has no sign-in"),
         (("test", "http://127.0.0.1:1/mcp"), "failed. The MCP server"),
     ],
 )

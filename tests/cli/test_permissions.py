@@ -717,7 +717,7 @@ def test_lint_of_good_rules_has_nothing_to_say(project: Path, capsys: pytest.Cap
         "file": "--settings",
         "line": 1,
         "source": "flag",
-        "message": "there is no tool 'bash'; names keep their case: Bash",
+        "message": "there is no tool 'bash'; names are case-sensitive: Bash",
     }
 
 

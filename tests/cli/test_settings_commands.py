@@ -104,7 +104,7 @@ def test_what_is_not_set_or_not_known_is_said(project: Path, env: dict[str, str]
         0,
         "shade is set in ~/.handrail/settings.json. handrail does not know this key: it is kept, and has no effect.\n",
     )
-    assert config("unset", "shade") == (0, "shade is gone from ~/.handrail/settings.json.\n")
+    assert config("unset", "shade") == (0, "shade was removed from ~/.handrail/settings.json.\n")
     assert handrail("trust", "--list", cwd=project, environment=env).stderr == "handrail: no folder is trusted\n"
 
 

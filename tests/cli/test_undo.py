@@ -62,11 +62,11 @@ def test_the_newest_session_of_this_folder_is_taken_back_prompt_by_prompt(projec
 
     first = undone(project)
     assert (first.returncode, first.stderr) == (0, "")
-    assert first.stdout == f"restored  {project}/file\n1 changed back to before change 2 of session mine.\n"
+    assert first.stdout == f"restored  {project}/file\n1 file changed back to before change 2 of session mine.\n"
     assert (project / "file").read_bytes() == b"one"
 
     second = undone(project)
-    assert second.stdout == f"removed  {project}/file\n1 changed back to before change 1 of session mine.\n"
+    assert second.stdout == f"removed  {project}/file\n1 file changed back to before change 1 of session mine.\n"
     third = undone(project)
     assert third.returncode == 2
     assert third.stderr == ("handrail: Session mine has nothing left to undo. --to 1 goes back to its beginning.\n")
@@ -83,7 +83,7 @@ def test_each_undo_can_be_taken_back_until_the_agent_goes_on(project: Path) -> N
         put(project / "new" / "file", number, undo)
     nothing = "handrail: Session mine has nothing to redo: no undo was made, or the agent has changed files since. "
     nothing += "`handrail undo --list` shows all changes."
-    again = "1 changed again in session mine."
+    again = "1 file changed again in session mine."
 
     assert redone() == (nothing, b"three")
     undone(project)
@@ -107,7 +107,7 @@ def test_a_session_may_be_named_by_the_beginning_of_its_id_or_its_title(project:
     opened.writer.close()
     put(project / "file", b"one", session(project, "0f3a-1"))
 
-    assert undone(project, name).stdout.endswith("1 changed back to before change 1 of session 0f3a-1.\n")
+    assert undone(project, name).stdout.endswith("1 file changed back to before change 1 of session 0f3a-1.\n")
 
 
 def test_changes_are_listed_for_people_and_programs(project: Path) -> None:

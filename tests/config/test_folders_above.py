@@ -288,7 +288,7 @@ def test_a_changed_file_of_the_root_counts_in_a_running_session(nested: World) -
     nested.write(f"{ROOT}/.handrail/settings.json", {"permissions": {"deny": ["Glob", "bash"]}})
 
     assert live.policy().denies_tool("Glob")
-    assert [note for note in told if "names keep their case" in note]
+    assert [note for note in told if "names are case-sensitive" in note]
 
 
 def test_what_the_start_found_is_kept_by_content(nested: World) -> None:

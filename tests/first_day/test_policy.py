@@ -60,7 +60,7 @@ MAKE = use("make", "Bash", command="touch made")
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        pytest.param({"permissions": {"deny": ["bash"]}}, "names keep their case: Bash", id="another case"),
+        pytest.param({"permissions": {"deny": ["bash"]}}, "names are case-sensitive: Bash", id="another case"),
         pytest.param({"permissions": {"deny": ["Shell"]}}, "there is Bash, PowerShell", id="another program's name"),
         pytest.param({"permissions": {"ask": ["Bash(curl"]}}, "the bracket is not closed", id="an open bracket"),
         pytest.param({"deny": ["Bash(touch *)"]}, "move them to permissions.deny", id="at the top of the file"),
@@ -93,8 +93,8 @@ def test_the_same_slip_has_the_same_consequence_in_a_flag_an_argument_and_a_prog
     by_flag = capsys.readouterr().err
 
     assert code == 3
-    assert "command line: 'bash' - there is no tool 'bash'; names keep their case: Bash" in by_flag
-    assert "names keep their case" in asked_once(repository, MAKE, allow=["Bash"], deny=["bash"])["make"]
+    assert "command line: 'bash' - there is no tool 'bash'; names are case-sensitive: Bash" in by_flag
+    assert "names are case-sensitive" in asked_once(repository, MAKE, allow=["Bash"], deny=["bash"])["make"]
     assert "rules of the program: 'bash' - there is no tool" in capsys.readouterr().err
     assert "'bash'" in asked_once(repository, MAKE, allow=["Bash"], hooks=hooks)["make"]
     assert not (repository.root / "made").exists()
@@ -139,7 +139,7 @@ async def test_a_deny_rule_that_a_client_sends_later_and_misspells_is_asked_for(
         result = (await client.until("result"))[-1]
 
     assert [denial["tool_use_id"] for denial in result["permission_denials"]] == ["2"]
-    assert "names keep their case: Bash. Until it is corrected, calls of Bash" in caplog.text
+    assert "names are case-sensitive: Bash. Until it is corrected, calls of Bash" in caplog.text
 
 
 def test_a_guard_whose_script_is_gone_stops_what_it_guarded(

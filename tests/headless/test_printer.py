@@ -105,7 +105,7 @@ def test_the_person_is_told_what_was_refused() -> None:
     [
         (
             StreamRetry(StreamFailure("connection", "no connection to x", retryable=True), 2, 0.52, "some-model"),
-            "handrail: no connection to x. It is tried again in 0.5 seconds.\n",
+            "handrail: no connection to x. Trying again in 0.5 seconds.\n",
         ),
         (Notice("the limit cannot be kept"), "handrail: the limit cannot be kept\n"),
     ],

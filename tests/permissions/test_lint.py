@@ -28,7 +28,7 @@ PROJECT, USER = (
         ("Bash(git:* push)", "allow", PROJECT, "mistake", "only at the end"),
         ("Bash(git * && ls)", "allow", PROJECT, "never", "judged in parts"),
         ("Bash(timeout 5 make *)", "allow", PROJECT, "mistake", "only runs another command"),
-        ("bash(ls)", "deny", PROJECT, "malformed", "takes no such brackets"),
+        ("bash(ls)", "deny", PROJECT, "malformed", "is not the name of a tool"),
         ("bash", "deny", PROJECT, "never", "Bash"),
         ("MultiEdit", "deny", PROJECT, "never", "no tool 'MultiEdit'"),
         ("Bash", "allow", PROJECT, "wide", "every command"),

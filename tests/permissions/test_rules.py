@@ -56,7 +56,7 @@ def test_a_rule_is_read(text: str, tool: str, spec: str | None) -> None:
         ("mcp__db__q(a:b)", ALLOW, "only in deny and ask rules"),
         ("WebFetch(example.com)", ALLOW, "domain:host"),
         ("WebFetch(domain:)", DENY, "domain:host"),
-        ("bash(ls)", DENY, "takes no such brackets"),
+        ("bash(ls)", DENY, "is not the name of a tool"),
         ("CronCreate(durable:true)", ALLOW, "only in deny and ask rules"),
         ("Read(!x)", DENY, "negated"),
         ("Read(~root/x)", DENY, "another user"),

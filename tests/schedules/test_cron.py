@@ -119,7 +119,7 @@ def test_lines_fire_when_a_person_expects_it(text: str, place: str, after: str, 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("* * * *", "has 4 fields, a cron line has five"),
+        ("* * * *", "has 4 fields; a cron line has five"),
         ("@daily", "has 1 fields"),
         ("60 * * * *", "'60' is not a number from 0 to 59"),
         ("x * * * *", "'x' is not a number from 0 to 59"),

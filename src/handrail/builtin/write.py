@@ -137,7 +137,7 @@ def result(
     """The result for the model, the user and programs."""
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
     kept = "" if encoding == UTF8 else f" Its encoding, {encoding.shown}, was kept."
-    text = f"{'Replaced' if update else 'Made'} {args.file_path} ({several(lines, 'line')}).{kept}"
+    text = f"{'Replaced' if update else 'Created'} {args.file_path} ({several(lines, 'line')}).{kept}"
     data = {
         "type": "update" if update else "create",
         "filePath": target.place.absolute,

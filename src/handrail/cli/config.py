@@ -129,7 +129,7 @@ def change(chosen: argparse.Namespace, places: SettingsPlaces) -> int:
         note = " handrail does not know this key: it is kept, and has no effect."
     if chosen.way == "set" and path == ("outputStyle",):
         note += _style_note(chosen.value, places)
-    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {file.shown}.{note}")
+    print(f"{chosen.key} {'was removed from' if chosen.way == 'unset' else 'is set in'} {file.shown}.{note}")
     return 0
 
 

@@ -144,7 +144,7 @@ class TerminalConversation:
             sys.stderr.write(f"handrail: {plain(str(error))}\n")
         session = self._session
         if session is not None and session.transcript is not None and session.conversation.messages:
-            sys.stderr.write(f"handrail: the session is kept. Go on with:\n  handrail --resume {session.id}\n")
+            sys.stderr.write(f"handrail: the session is saved. Continue it with:\n  handrail --resume {session.id}\n")
 
 
 class Notes:

@@ -56,7 +56,7 @@ async def converse(flags: Flags, prompt: str) -> tuple[int, str]:
         finally:
             await chat.session.aclose()
         if chat.session.transcript is not None and chat.session.conversation.messages and not chat.wants_session:
-            front.say(f"the session is kept. Go on with: handrail --resume {chat.session.id}")
+            front.say(f"the session is saved. Continue it with: handrail --resume {chat.session.id}")
     return code, chat.wants_session
 
 

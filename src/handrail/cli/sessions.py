@@ -56,7 +56,7 @@ def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
         where = f"  {entry.cwd}" if chosen.all else ""
         print("\n".join(screen.wrap_row(f"{entry.id}  {when}  ", plain(f"{entry.title or '(no prompt)'}{where}"))))
     if not found:
-        warn("there are no sessions" if chosen.all else "this folder has no sessions; --all shows those of others")
+        warn("there are no sessions" if chosen.all else "this folder has no sessions; --all lists those of all folders")
     return 0
 
 

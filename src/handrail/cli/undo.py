@@ -14,6 +14,7 @@ from handrail.errors import SessionError, UndoError
 from handrail.files.restore import RestoreResult, go_back, latest, number_of
 from handrail.files.undo import INDEX, UndoEntry, UndoHistory, read
 from handrail.session.state_folder import session_store, undo_folder
+from handrail.tools.wording import several
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -39,7 +40,7 @@ def print_result(done: RestoreResult, end: str, *, as_json: bool) -> None:
     for verb, paths in (("restored", done.restored), ("removed", done.removed)):
         for path in paths:
             print(plain(f"{verb}  {path}"))
-    print(f"{len(done.restored) + len(done.removed)} {end}")
+    print(f"{several(len(done.restored) + len(done.removed), 'file')} {end}")
 
 
 def journal_of(session: str | None, parent: Path, cwd: str) -> Path:

@@ -151,7 +151,7 @@ class StreamRetry:
     def report(self) -> str:
         """What happened and when it is tried again, for people."""
         status = f" (status {self.failure.status})" if self.failure.status else ""
-        return f"{self.failure.message.rstrip('.')}{status}. It is tried again in {self.delay:.1f} seconds."
+        return f"{self.failure.message.rstrip('.')}{status}. Trying again in {self.delay:.1f} seconds."
 
 
 StreamEvent: TypeAlias = (

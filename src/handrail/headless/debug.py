@@ -56,7 +56,7 @@ class DebugPrinter:
                 self._queued.append(event)
                 return []
             case CallStarted(use):
-                waits = "" if event.interruptible else ", and a new message waits for it"
+                waits = "" if event.interruptible else ", and runs to its end if a new message comes"
                 return [f"{use.name} started ({use.id}){waits}", *_inside(event.card)]
             case CallProgress(use):
                 card, before = event.card, self._progress.get(use.id)

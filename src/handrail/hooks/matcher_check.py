@@ -25,7 +25,7 @@ def matcher_problem(
     if not unknown:
         return None
     near = dict.fromkeys(tool for name in unknown for tool in _near(name, tools))
-    hint = f"there is {', '.join(near)}" if near else "names keep their case: Bash, Edit, mcp__server__tool"
+    hint = f"there is {', '.join(near)}" if near else "names are case-sensitive: Bash, Edit, mcp__server__tool"
     message = f"no tool has the name {', '.join(map(repr, unknown))}, so the hook does not run for it; {hint}"
     name = f"{at}: {text}"
     if not decides:

@@ -271,7 +271,7 @@ def path_scope(case: Case) -> Opinion | None:
         if file.doubt and not file.clear:
             reason = file.doubt
             if file.secret:
-                reason = f"{file.shown!r} may hold secrets, which only a rule with its path opens: {file.secret}"
+                reason = f"{file.shown!r} may hold secrets, so only a rule that names its path allows it: {file.secret}"
             return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", reason))
     return None
 

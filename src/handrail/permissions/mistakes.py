@@ -62,7 +62,7 @@ def _unknown_tool(rule: Rule, tools: Collection[str]) -> RuleProblem | None:
         return None
     near = possible_tools(name, tools)
     same = [each for each in near if each.casefold() == name.casefold()]
-    hint = f"; names keep their case: {same[0]}" if same else f"; there is {', '.join(near)}" if near else ""
+    hint = f"; names are case-sensitive: {same[0]}" if same else f"; there is {', '.join(near)}" if near else ""
     what = "no tool has a name like" if "*" in name else "there is no tool"
     problem = rule_problem(rule.text, rule.source, f"{what} {name!r}{hint}", rule.behaviour, name=name, kind="never")
     if rule.behaviour is Behaviour.ALLOW:

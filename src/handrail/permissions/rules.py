@@ -203,7 +203,7 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
     if tool in FAMILIES or tool in NEVER_BY_PATH or tool == SKILL:
         return ""
     if near := next((name for name in FAMILIES if name.lower() == tool.lower()), ""):
-        return f"{tool} takes no such brackets; names keep their case: {near}"
+        return f"{tool} is not the name of a tool; names are case-sensitive: {near}"
     if not tool.startswith(MCP) and not is_name(tool):  # servers may have odd names
         return f"{tool!r} is not the name of a tool"
     found = PARAMETER.match(spec)

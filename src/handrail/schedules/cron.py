@@ -76,7 +76,7 @@ def read_cron(text: str) -> CronLine:
     words = text.split()
     if len(words) != len(FIELDS) or len(text) > MAX_LINE:
         raise ScheduleError(
-            f"{text[:MAX_LINE]!r} has {len(words)} fields, a cron line has five: minute, hour, day of month, month, "
+            f"{text[:MAX_LINE]!r} has {len(words)} fields; a cron line has five: minute, hour, day of month, month, "
             "day of week. For example '0 9 * * 1-5' is 09:00 on weekdays."
         )
     minutes, hours, days, months, weekdays = map(_read_field, words, FIELDS)

@@ -48,7 +48,7 @@ async def test_a_command_that_fails_says_its_code_first(session: Session) -> Non
 
 
 async def test_a_command_that_says_nothing_still_gets_an_answer(session: Session) -> None:
-    assert await session.text("true") == "(The command said nothing.)"
+    assert await session.text("true") == "(The command printed nothing.)"
 
 
 async def test_programs_get_the_fields_they_know(session: Session) -> None:
@@ -546,7 +546,7 @@ async def test_commands_run_in_the_sandbox_and_its_refusals_are_explained(tmp_pa
 
     assert await session.text("printenv BOXED FROM_BOX") == "1\nyes"
     assert await session.text("printenv BOXED FROM_BOX; true", dangerouslyDisableSandbox=True) == (
-        "(The command said nothing.)"
+        "(The command printed nothing.)"
     )
     assert "(the sandbox kept it from the file)" in await session.text("echo Permission denied; exit 1")
     await session.bash("cd /")

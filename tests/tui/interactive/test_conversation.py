@@ -55,7 +55,7 @@ async def test_a_failure_says_where_it_happened_and_what_to_try_and_a_retry_says
         await terminal.until("invalid x-api-key")
         await leave(terminal)
 
-    assert "slow down (status 429). It is tried again in" in terminal.whole
+    assert "slow down (status 429). Trying again in" in terminal.whole
     assert f"invalid x-api-key (status 401; {server.url}" in terminal.whole
     assert "ANTHROPIC_API_KEY" in terminal.whole
 
@@ -239,7 +239,7 @@ async def test_ctrl_c_twice_leaves_and_the_session_goes_on_later(project: Path) 
     ):
         await terminal.until("Once upon a time.")
         terminal.type("\x03")
-        await terminal.until("Ctrl+C again leaves")
+        await terminal.until("Ctrl+C again exits")
         terminal.type("\x03")
         assert await terminal.code() == 0
         async with Conversing(project, variables(server, project), "--continue") as later:
@@ -313,7 +313,7 @@ async def test_after_a_crash_the_terminal_is_as_it_was_and_the_last_line_says_ho
         await terminal.until("a mistake of ours")
         await terminal.until("handrail --resume")
         assert terminal.has_usual_modes()
-        assert terminal.shown.splitlines()[-2] == "handrail: the session is kept. Go on with:"
+        assert terminal.shown.splitlines()[-2] == "handrail: the session is saved. Continue it with:"
         assert terminal.raw.count("\x1b[?2004h") > 0
         assert terminal.raw.rindex("\x1b[?2004l") > terminal.raw.rindex("\x1b[?2004h")
 

@@ -74,7 +74,7 @@ async def test_the_program_is_suspended_and_the_conversation_comes_back_whole(
         terminal.type(" and another\r")
         await terminal.until("Still here.")
         terminal.type("/exit\r")
-        await terminal.until("the session is kept")
+        await terminal.until("the session is saved")
 
     assert "half a word and another" in server.requests[0].raw.decode()
 

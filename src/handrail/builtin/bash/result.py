@@ -12,7 +12,7 @@ from handrail.tools.cards import Card
 from handrail.tools.output import ContextChange, Output
 
 LONGER = "Give a longer timeout, or set run_in_background"
-SILENT = "(The command said nothing.)"
+SILENT = "(The command printed nothing.)"
 
 
 @record

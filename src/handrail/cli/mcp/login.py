@@ -16,7 +16,7 @@ def run(chosen: argparse.Namespace) -> int:
     settings = settings_here()
     target = find_target(chosen.server, settings)
     if target.config.transport == "stdio":
-        raise HandrailError(f"{target.name!r} is a program on this machine, which knows no sign-in.")
+        raise HandrailError(f"{target.name!r} is a program on this machine, which has no sign-in.")
     if any(name.lower() == "authorization" for name in target.config.headers) or target.config.headers_helper:
         raise HandrailError(f"the entry of {target.name!r} sends a credential of its own, so there is no sign-in.")
     store = TokenStore(settings.places.state)

@@ -63,7 +63,7 @@ class LiveRegion:
         """The status line of the user, and ours."""
         theme = self._theme()
         if self._turns.is_leaving:
-            return [paint(clip("Ctrl+C again leaves", width), theme.warning)]
+            return [paint(clip("Ctrl+C again exits", width), theme.warning)]
         own = [clip(plain(self.status_line), width)] if self.status_line else []
         if self.facts is None:
             return [*own, paint(clip("opening the session ...", width), theme.dim)]
