@@ -35,6 +35,10 @@ async def shout(text: str) -> str:
     return text.upper()
 
 
+def test_an_answer_is_printed_as_its_text() -> None:
+    assert str(Agent(scripted([say("Two words.")]), env={}).ask_sync("How many?")) == "Two words."
+
+
 # How it is made
 
 

@@ -29,7 +29,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[Structured]):
-    """What came of a prompt. `structured` fits the agent's `output`; `dollars` is None when the price is not known."""
+    """
+    What came of a prompt; printed, it is its text.
+
+    `structured` fits the agent's `output`; `dollars` is None when the price is not known.
+    """
 
     text: str
     structured: Structured
@@ -46,6 +50,9 @@ class Answer(Generic[Structured]):
     def denials(self) -> tuple[Denial, ...]:
         """The calls that were refused, each with the reason."""
         return self.ended.denials
+
+    def __str__(self) -> str:
+        return self.text
 
     def _repr_html_(self) -> str:
         return notebook.ended_html(self.ended)
