@@ -1,6 +1,7 @@
 """The agent as a library: how it is made, asked, and let go of."""
 
 import asyncio
+import gc
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable
@@ -19,7 +20,7 @@ from handrail.loop.limits import Limits
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.events import CallStarted
-from tests.forked import unmeasured
+from tests.forked import reference_server, unmeasured
 from tests.opening import open_agent
 
 SMALL_SERVER = str(Path(__file__).parent / "servers" / "small_server.py")
@@ -233,6 +234,16 @@ def test_each_prompt_in_a_loop_of_its_own_finds_the_mcp_servers(tmp_path: Path, 
         ask(agent, "2?")
 
     assert [(tmp_path / name).read_text() for name in ("a", "b")] == ["written", "written"]
+
+
+def test_a_prompt_without_async_leaves_no_complaint_about_its_mcp_servers(caplog: pytest.LogCaptureFixture) -> None:
+    env = unmeasured() | {"HANDRAIL_MCP_WAIT_MS": "60000"}
+    with Agent(scripted([say("One.")], [say("Two.")]), mcp_servers={"new": reference_server()}, env=env) as agent:
+        assert [str(agent.ask_sync(prompt)) for prompt in ("1?", "2?")] == ["One.", "Two."]
+    del agent
+    gc.collect()  # what a lost task has to say is said when it goes
+
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 @pytest.mark.anyio

@@ -107,7 +107,7 @@ class ServerChanges:
                     stream = None
                     await self._resubscribe.wait()
                     continue
-                stream = await self._replace(stream, asyncio.ensure_future(server.listen(changes)))
+                stream = await self._replace(stream, _start(server, changes))
                 if not await self._is_over(stream):
                     continue
                 failures = 0 if self._acknowledged.is_set() else failures + 1
@@ -134,6 +134,12 @@ class ServerChanges:
     def _mark_stale(self, kind: str) -> None:
         self._stale.add(kind)
         self._wake.set()
+
+
+def _start(server: Server, changes: Mapping[str, Any]) -> "asyncio.Future[None]":
+    stream = asyncio.ensure_future(server.listen(changes))
+    stream.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # that it ended is all that matters
+    return stream
 
 
 async def _first(stream: "asyncio.Future[None]", other: Coroutine[Any, Any, object]) -> None:
