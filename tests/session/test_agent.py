@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable
@@ -223,17 +224,59 @@ def in_a_loop_of_its_own(agent: Agent[Any], prompt: str) -> None:
     asyncio.run(agent.ask(prompt))
 
 
-@pytest.mark.parametrize("ask", [Agent.ask_sync, in_a_loop_of_its_own], ids=["ask_sync", "asyncio.run"])
-def test_each_prompt_in_a_loop_of_its_own_finds_the_mcp_servers(tmp_path: Path, ask: Callable[..., object]) -> None:
-    servers = {"small": {"command": sys.executable, "args": [SMALL_SERVER, str(tmp_path / "log")]}}
-    calls = [[use(name, "mcp__small__write", path=str(tmp_path / name))] for name in ("a", "b")]
+def agent_with_server(folder: Path) -> Agent[Any]:
+    """Each of its two prompts has the server write a file."""
+    servers = {"small": {"command": sys.executable, "args": [SMALL_SERVER, str(folder / "log")]}}
+    calls = [[use(name, "mcp__small__write", path=str(folder / name))] for name in ("a", "b")]
     script = scripted(calls[0], [say("One.")], calls[1], [say("Two.")])
     env = unmeasured() | {"HANDRAIL_MCP_WAIT_MS": "60000"}
-    with Agent(script, allow=["mcp__small"], mcp_servers=servers, env=env) as agent:
-        ask(agent, "1?")
-        ask(agent, "2?")
+    return Agent(script, allow=["mcp__small"], mcp_servers=servers, env=env)
 
-    assert [(tmp_path / name).read_text() for name in ("a", "b")] == ["written", "written"]
+
+def starts_and_files(folder: Path) -> tuple[int, list[str]]:
+    return (folder / "log").read_text().count("---"), [(folder / name).read_text() for name in ("a", "b")]
+
+
+def test_mcp_servers_of_an_agent_in_a_with_statement_live_from_prompt_to_prompt(tmp_path: Path) -> None:
+    with agent_with_server(tmp_path) as agent:
+        agent.ask_sync("1?")
+        assert [event.text for event in agent.run_sync("2?") if isinstance(event, RunEnded)] == ["Two."]
+
+    assert starts_and_files(tmp_path) == (1, ["written", "written"])
+
+
+@pytest.mark.parametrize("ask", [Agent.ask_sync, in_a_loop_of_its_own], ids=["ask_sync", "asyncio.run"])
+def test_each_prompt_in_a_loop_of_its_own_finds_the_mcp_servers(tmp_path: Path, ask: Callable[..., object]) -> None:
+    agent = agent_with_server(tmp_path)
+    ask(agent, "1?")
+    ask(agent, "2?")
+    agent.close()
+
+    assert starts_and_files(tmp_path) == (2, ["written", "written"])
+
+
+def test_an_agent_whose_servers_belong_to_a_loop_that_stands_still_says_so(tmp_path: Path) -> None:
+    with agent_with_server(tmp_path) as agent:
+        agent.ask_sync("1?")
+        with pytest.raises(HandrailError, match=r"were started in another event loop\. Use the agent in one loop"):
+            in_a_loop_of_its_own(agent, "2?")
+        assert agent.ask_sync("2?").text == "Two."
+
+
+def test_an_agent_in_a_with_statement_goes_on_after_ctrl_c(tmp_path: Path) -> None:
+    """Ctrl+C comes to the main thread, in the middle of a call."""
+
+    @tool(read_only=True)
+    async def press() -> str:
+        """Press Ctrl+C."""
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+        return ""
+
+    with Agent(scripted([use("1", "press")], [say("Done.")]), tools=[press], env={}) as agent:
+        with pytest.raises(KeyboardInterrupt):
+            agent.ask_sync("Go.")
+        assert agent.ask_sync("And now?").text == "Done."
 
 
 def test_a_prompt_without_async_leaves_no_complaint_about_its_mcp_servers(caplog: pytest.LogCaptureFixture) -> None:

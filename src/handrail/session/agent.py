@@ -323,6 +323,7 @@ class Agent(Generic[Structured]):
         self._blocking.close()
 
     def __enter__(self) -> Self:
+        self._blocking.open()
         return self
 
     def __exit__(

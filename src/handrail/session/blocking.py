@@ -1,4 +1,4 @@
-"""The prompts of a program without an event loop: each gets a loop of its own, one after the other."""
+"""The prompts of a program without an event loop, one after the other, each in a loop of its own or all in one."""
 
 import asyncio
 import threading
@@ -18,25 +18,30 @@ class BlockingPrompts:
     """
     Runs prompts of a session to their end, without a loop of the caller.
 
-    A prompt disconnects the session at its end, because connections cannot outlive the loop that they belong to. So a
-    second prompt is refused before it touches the session, from whatever thread it comes.
+    Connections cannot outlive the loop that they belong to. From `open` to `close` there is one loop, which stands
+    still between prompts, so that servers keep what they know; otherwise each prompt has a loop of its own and
+    disconnects the session at its end. A second prompt is refused before it touches the session, from whatever thread
+    it comes.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._busy = threading.Lock()
+        self._shared: asyncio.Runner | None = None
+
+    def open(self) -> None:
+        """Use one loop for all prompts until `close`."""
+        if self._shared is None:
+            self._shared = _new_runner()
 
     def ask(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """What `work` returns, in a loop that ends with it."""
-        with self._alone(), asyncio.Runner() as runner:
-            try:
-                return runner.run(work())
-            finally:
-                runner.run(self._session.disconnect())
+        """What `work` returns."""
+        with self._runner() as runner:
+            return runner.run(work())
 
     def events(self, run: Run) -> Iterator[LoopEvent]:
         """The events of a run, which works while the next one is waited for."""
-        with self._alone(), asyncio.Runner() as runner:
+        with self._runner() as runner:
             try:
                 while True:
                     try:
@@ -45,12 +50,26 @@ class BlockingPrompts:
                         return
             finally:
                 runner.run(run.aclose())
-                runner.run(self._session.disconnect())
 
     def close(self) -> None:
         """Close the session for good."""
         with self._alone():
-            asyncio.run(self._session.aclose())
+            runner, self._shared = self._shared or _new_runner(), None
+            with runner:
+                runner.run(self._session.aclose())
+
+    @contextmanager
+    def _runner(self) -> Iterator[asyncio.Runner]:
+        """What runs a prompt, for it alone."""
+        with self._alone():
+            if self._shared is not None:
+                yield self._shared
+                return
+            with _new_runner() as runner:
+                try:
+                    yield runner
+                finally:
+                    runner.run(self._session.disconnect())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -62,6 +81,10 @@ class BlockingPrompts:
             yield
         finally:
             self._busy.release()
+
+
+def _new_runner() -> asyncio.Runner:
+    return asyncio.Runner(loop_factory=asyncio.new_event_loop)  # it does not become the loop of the program's thread
 
 
 def refuse_inside_a_loop(name: str, instead: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
+from handrail.errors import HandrailError
 from handrail.hooks.texts import reminder
 from handrail.mcp.messages import shown_line
 from handrail.session.conversation import Conversation
@@ -51,6 +52,11 @@ class ServerTools:
         if self.is_connected and self._loop.is_closed():  # its connections went with it
             await self._servers.aclose()
             self.is_connected = False
+        if self.is_connected and self._loop is not asyncio.get_running_loop():
+            raise HandrailError(
+                "The MCP servers of this agent were started in another event loop. Use the agent in one loop: either "
+                "with ask_sync() and run_sync(), or with ask() and run()."
+            )
         if not self.is_connected:
             self._loop, loaded = asyncio.get_running_loop(), self._settings.loaded
             catalog = self._conversation.state.catalog
