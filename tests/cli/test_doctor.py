@@ -252,7 +252,8 @@ async def test_the_model_can_be_asked(tmp_path: Path, reply: Reply, code: int, s
     ("event", "command", "state", "said"),
     [
         ("PreToolUse", 7, State.PROBLEM, "hooks.PreToolUse[0].hooks[0]"),
-        ("PreToolUs", "true", State.NOTE, "there is no event of this name. Did you mean PreToolUse?"),
+        ("PreToolUs", "true", State.PROBLEM, "there is no event of this name. Did you mean PreToolUse?"),
+        ("PostToolUs", "true", State.NOTE, "there is no event of this name. Did you mean PostToolUse?"),
     ],
 )
 def test_a_hook_that_cannot_work_is_said(tmp_path: Path, event: str, command: object, state: State, said: str) -> None:

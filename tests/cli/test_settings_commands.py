@@ -192,14 +192,27 @@ def test_hooks_have_a_say_in_a_call_as_in_a_models(project: Path, env: dict[str,
         assert (seen["tool_name"], seen["permission_mode"], bool(seen["session_id"])) == ("Read", "default", True)
 
 
-def test_a_call_says_which_hook_cannot_work(project: Path, env: dict[str, str]) -> None:
+@pytest.mark.proves("R2")
+@pytest.mark.parametrize(
+    ("event", "code", "said"),
+    [
+        pytest.param("PreToolUs", 3, "Did you mean PreToolUse?", id="a guard that is misspelt"),
+        pytest.param("pre_tool_use", 3, "Did you mean PreToolUse?", id="a guard in another style"),
+        pytest.param("PostToolUs", 0, "Did you mean PostToolUse?", id="an observer that is misspelt"),
+        pytest.param("OfAnotherProgram", 0, "there is no event of this name.", id="an event of another program"),
+    ],
+)
+def test_a_hook_of_an_event_that_does_not_exist_is_said_and_a_lost_guard_is_no_yes(
+    project: Path, env: dict[str, str], event: str, code: int, said: str
+) -> None:
     (project / "a.txt").write_text("x\n")
-    guarded(Path(env["HOME"]), "true", event="PreToolUs")
+    guarded(Path(env["HOME"]), "true", event=event)
 
     ran = handrail("call", "Read", '{"file_path": "a.txt"}', cwd=project, environment=env)
 
-    assert (ran.returncode, ran.stdout) == (0, "1\tx\n")
-    assert "hooks.PreToolUs: there is no event of this name. Did you mean PreToolUse?" in ran.stderr
+    assert (ran.returncode, ran.stdout) == (code, "" if code else "1\tx\n")
+    assert f"hooks.{event}: there is no event of this name." in ran.stderr
+    assert said in ran.stderr
 
 
 def test_the_flag_that_trusts_for_one_run_also_covers_a_hook_that_was_replaced(

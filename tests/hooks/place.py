@@ -43,11 +43,12 @@ class Place:
 
     def note(self) -> str:
         """A command that keeps its input in a file named by the time."""
-        return f"cat > {self.heard}/$(date +%s%N)-$$"
+        return f"at={self.heard}/$(date +%s%N)-$$; cat > $at.part; mv $at.part $at"
 
     def told(self, event: str = "") -> list[dict[str, Any]]:
         """What hooks were told, or those of one event."""
-        every = [json.loads(path.read_text()) for path in sorted(self.heard.iterdir())]
+        whole = sorted(path for path in self.heard.iterdir() if path.suffix != ".part")
+        every = [json.loads(path.read_text()) for path in whole]
         return [each for each in every if event in ("", each["hook_event_name"])]
 
     async def run(

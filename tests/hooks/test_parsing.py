@@ -98,13 +98,13 @@ def test_a_malformed_hook_of_an_event_without_a_say_is_only_reported() -> None:
     assert [problem.kind for problem in parsed.problems] == ["unsupported"]
 
 
-@pytest.mark.parametrize("name", [*sorted(UNSUPPORTED), "PreTolUse", "Bogus"])
+@pytest.mark.parametrize("name", [*sorted(UNSUPPORTED), "PostTolUse", "Bogus"])
 def test_events_without_a_moment_here_are_reported(name: str) -> None:
     parsed = parse_hooks(one({"type": "command", "command": "x"}, name), HERE)
 
     [problem] = parsed.problems
     assert (parsed.hooks, problem.kind, problem.at) == ((), "unsupported", f"hooks.{name}")
-    assert ("Did you mean PreToolUse?" in problem.message) == (name == "PreTolUse")
+    assert ("Did you mean PostToolUse?" in problem.message) == (name == "PostTolUse")
 
 
 def test_events_inside_another_section_are_reported_with_what_to_leave_out() -> None:

@@ -97,6 +97,13 @@ class _HookGroup(NamedTuple):
     matcher: Matcher
 
 
+def likely_event(name: str) -> HookEvent | None:
+    """The event that a misspelt name probably means."""
+    plain_names = {event.casefold(): event for event in EVENTS}
+    near = get_close_matches("".join(filter(str.isalnum, name)).casefold(), plain_names, n=1, cutoff=0.7)
+    return EVENTS[plain_names[near[0]]] if near else None
+
+
 class _SectionParser:
     """Walks through a section and collects its hooks and problems."""
 
@@ -116,11 +123,20 @@ class _SectionParser:
             elif name in UNSUPPORTED:
                 self.problem(f"hooks.{name}", "hooks of this event are not supported and never run", "unsupported")
             else:
-                near = get_close_matches(text, EVENTS, n=1, cutoff=0.7)
-                hint = f" Did you mean {near[0]}?" if near else ""
-                if name == "hooks":
-                    hint = " Put the events here, without another 'hooks' around them."
-                self.problem(f"hooks.{name}", f"there is no event of this name.{hint}", "unsupported")
+                self.unknown_event(text)
+
+    def unknown_event(self, name: str) -> None:
+        """Report a name that is no event. What looks like a deciding event becomes a hook that cannot run."""
+        at, problem = f"hooks.{name}", "there is no event of this name."
+        meant = likely_event(name)
+        if name == "hooks":
+            self.problem(at, f"{problem} Put the events here, without another 'hooks' around them.", "unsupported")
+        elif meant is None:
+            self.problem(at, problem, "unsupported")
+        elif meant.decides:
+            self.broken(_HookGroup(meant, at, EVERYTHING), f"{problem} Did you mean {meant.name}?")
+        else:
+            self.problem(at, f"{problem} Did you mean {meant.name}?", "unsupported")
 
     def groups(self, event: HookEvent, groups: object) -> None:
         at = f"hooks.{event.name}"
