@@ -317,3 +317,39 @@ def test_searches_leave_out_what_the_policy_hides_that_judged_their_call(tmp_pat
     world.write("user", {"permissions": {"deny": ["Read(a.txt)"]}})
     live.policy()  # the next call is judged
     assert is_hidden(f"{here}/a.txt")
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize(
+    ("rule", "values", "is_denied"),
+    [
+        ("refund(order:VIP-9)", {"order": "VIP-9", "euros": 1}, True),
+        ("refund(order:VIP-9)", {"order": "VIP-99", "euros": 1}, False),
+        ("refund(order:VIP-*)", {"order": "VIP-99", "euros": 1}, True),
+        ("refund(order:*-VIP-*)", {"order": "EU-VIP-1", "euros": 1}, True),
+        ("refund(order:VIP-*)", {"order": "EU-VIP-1", "euros": 1}, False),
+        ("refund(euros:1*)", {"order": "a", "euros": 100}, True),
+        ("refund(order:*)", {"order": "", "euros": 1}, True),
+    ],
+)
+async def test_a_deny_rule_may_name_a_parameter_with_any_text_in_its_value(
+    rule: str, values: dict[str, Any], is_denied: bool
+) -> None:
+    @tool
+    async def refund(order: str, euros: int) -> str:
+        """Pay money back."""
+        return "paid"
+
+    model = ScriptedModel([[use("1", "refund", **values)], [say("Done.")]])
+    agent = Agent(model, [refund], deny=[rule], can_use_tool=lambda *_: True, env=ENV)
+    answer = await agent.ask("Pay.")
+
+    assert [denial.reason for denial in answer.denials] == ([f"the rule {rule} matches"] if is_denied else [])
+
+
+async def test_a_prefix_of_commands_is_no_parameter() -> None:
+    """`command` is a program of the shell, and the name of the only parameter of Bash."""
+    model = ScriptedModel([[use("1", "Bash", command="echo hi")], [say("Done.")]])
+    agent = Agent(model, deny=["Bash(command:*)"], env=ENV)
+
+    assert (await agent.ask("Say hi.")).denials == ()

@@ -23,6 +23,7 @@ from handrail.permissions.rules import (
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.tool_index import ToolIndex
 from handrail.permissions.web import DomainIndex
+from handrail.permissions.wildcards import WildcardPattern, parse_wildcards
 
 
 class RuleIndex(ToolIndex):
@@ -33,6 +34,7 @@ class RuleIndex(ToolIndex):
         self._anchors = anchors
         self._by_tool: dict[str, list[Rule]] = {}
         self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
+        self._param_patterns: dict[str, list[tuple[str, WildcardPattern, Rule]]] = {}
         self.own: dict[str, list[tuple[str, Rule]]] = {}
         """Rules with content for one tool, matched by the tool's own `permission_matcher`."""
         self._own_paths: dict[tuple[str, ...], PathIndex] = {}
@@ -93,17 +95,25 @@ class RuleIndex(ToolIndex):
             return
         for rule in rules:
             if found := PARAMETER.match(rule.spec or ""):
+                parameter, value = found[1], found[2].strip()
                 for name in self.names(tool):
-                    by_value = self.params.setdefault(name, {})
-                    by_value.setdefault((found[1], found[2].strip()), []).append(rule)
+                    self.params.setdefault(name, {}).setdefault((parameter, value), []).append(rule)
+                    if "*" in value and tool not in FAMILIES and tool != SKILL:  # `Bash(git:*)` is about commands
+                        self._param_patterns.setdefault(name, []).append((parameter, parse_wildcards(value), rule))
 
     def by_parameter(self, names: Iterable[str], values: Mapping[str, Any]) -> list[Rule]:
-        """`Tool(param:value)`: a top-level scalar of the input has exactly this value."""
-        filed = [known for name in names if (known := self.params.get(name))]
+        """`Tool(param:value)`: a top-level scalar of the input has this value. `*` is any text, except in families."""
+        filed = [(name, known) for name in names if (known := self.params.get(name))]
         if not filed:
             return []
-        texts = [(name, text) for name, value in values.items() if (text := scalar(value)) is not None]
-        return [rule for known in filed for each in texts for rule in known.get(each, ())]
+        texts = {name: text for name, value in values.items() if (text := scalar(value)) is not None}
+        exact = [rule for _, known in filed for each in texts.items() for rule in known.get(each, ())]
+        patterns = [each for name, _ in filed for each in self._param_patterns.get(name, ())]
+        return exact + [
+            rule
+            for parameter, pattern, rule in patterns
+            if rule not in exact and parameter in texts and pattern.matches(texts[parameter])
+        ]
 
     def by_subject(self, names: Iterable[str], matches: Callable[[str], bool | None]) -> list[Rule]:
         """`Tool(content)`: the tool tells whether it matches; where it cannot tell, only deny and ask rules match."""
