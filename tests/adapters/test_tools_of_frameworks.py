@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from agents import RunContextWrapper, ToolOutputImage, ToolOutputText, function_tool
+from agents import RunContextWrapper, ToolOutputFileContent, ToolOutputImage, ToolOutputText, function_tool
 from agents.tool_guardrails import tool_input_guardrail
 from langchain_core.tools import InjectedToolCallId, StructuredTool, ToolException
 from langchain_core.tools import tool as langchain_tool
@@ -20,6 +20,7 @@ from handrail.adapters.foreign_tool import ForeignTool
 from handrail.adapters.langchain import from_langchain
 from handrail.adapters.openai_agents import from_openai_agents
 from handrail.adapters.pydantic_ai import from_pydantic_ai
+from handrail.conversation.blocks import Document, ResultBlock
 from handrail.testing import CallRules, ScriptedModel, call, say, use
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.outcome import Status
@@ -288,3 +289,69 @@ async def test_content_of_a_function_tool_becomes_blocks() -> None:
     outcome = await call(from_openai_agents(look, context="the view"), CallRules(allow=["look"]))
 
     assert outcome.result.content == (Text("the view"), Image(PNG, "image/png"))
+
+
+# Bytes
+
+
+def as_langchain(data: bytes, kind: str) -> ForeignTool:
+    @langchain_tool
+    def look() -> Any:
+        """Look."""
+        return [{"type": "file", "base64": base64.b64encode(data).decode(), "mime_type": kind}]
+
+    return from_langchain(look)
+
+
+def as_pydantic_ai(data: bytes, kind: str) -> ForeignTool:
+    def look() -> Any:
+        """Look."""
+        return BinaryContent(data, media_type=kind)
+
+    return from_pydantic_ai(look)
+
+
+def as_openai_agents(data: bytes, kind: str) -> ForeignTool:
+    @function_tool
+    def look() -> Any:
+        """Look."""
+        return ToolOutputFileContent(file_data=f"data:{kind};base64,{base64.b64encode(data).decode()}")
+
+    return from_openai_agents(look)
+
+
+@pytest.mark.proves("R6")
+@pytest.mark.parametrize("made", [as_langchain, as_pydantic_ai, as_openai_agents])
+@pytest.mark.parametrize(
+    ("data", "kind", "shown"),
+    [
+        pytest.param(b"%PDF-1.7", "application/pdf", Document("JVBERi0xLjc=", "application/pdf"), id="a PDF"),
+        pytest.param(b"the view", "text/plain", Text("the view"), id="a text"),
+        pytest.param(b"{}", "application/json", Text("{}"), id="a text of another kind"),
+        pytest.param(b"text", "image/png", Text("[what is said to be image/png and is not]"), id="no image"),
+        pytest.param(
+            b"\xff\xfe",
+            "audio/wav",
+            Text("[file of the type 'audio/wav', which cannot be shown here: models do not read it]"),
+            id="a sound",
+        ),
+        pytest.param(
+            b"\x89PNG" + bytes(26_000_000),
+            "image/png",
+            Text("[image of the type 'image/png': 34,666,672 characters in base64, which is too much]"),
+            id="a huge image",
+        ),
+        pytest.param(
+            bytes(26_000_000),
+            "text/plain",
+            Text("[file of the type 'text/plain': 34,666,668 characters in base64, which is too much]"),
+            id="a huge text",
+        ),
+    ],
+)
+async def test_bytes_of_a_foreign_tool_are_shown_as_models_read_them(
+    made: Any, data: bytes, kind: str, shown: ResultBlock
+) -> None:
+    outcome = await call(made(data, kind), CallRules(allow=["look"]))
+
+    assert outcome.result.content == (shown,)

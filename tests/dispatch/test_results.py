@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.conversation.blocks import Image, ResultBlock, Text
+from handrail.conversation.blocks import Document, Image, ResultBlock, Text
 from handrail.dispatch.results import DAY, ResultLimits, ResultStore
 from handrail.testing import GatedTool
 from handrail.tools.context import ToolContext
@@ -46,6 +46,39 @@ async def big_outcome(folder: Path, max_result_chars: int | None) -> Outcome:
     tool = Big()
     tool.max_result_chars = max_result_chars
     return await outcome_of(tool, use("1"), store=ResultStore(folder))
+
+
+class Pictures(GatedTool):
+    """Shows images and texts."""
+
+    blocks: tuple[ResultBlock, ...] = ()
+
+    async def call(self, args: Any, ctx: ToolContext) -> Output:
+        return Output(blocks=self.blocks)
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("R6")
+@pytest.mark.parametrize(
+    ("blocks", "kept", "note"),
+    [
+        pytest.param((Image("A" * 9_000_000, "image/png"),) * 3, 3, "", id="within the limit"),
+        pytest.param((Image("A" * 9_000_000, "image/png"),) * 5, 3, "2 images or documents are left out", id="bytes"),
+        pytest.param((Document("", "x", "t" * 40_000_000),), 0, "1 images or documents are left out", id="a title"),
+        pytest.param((Image("A", "image/png"),) * 5_000, 100, "4,900 images or documents are left out", id="many"),
+        pytest.param((Text(""),) * 1_000_000, 0, "The result is too large: 999,999 characters", id="empty texts"),
+    ],
+)
+async def test_a_result_holds_no_more_media_than_a_request_can(
+    blocks: tuple[ResultBlock, ...], kept: int, note: str, tmp_path: Path
+) -> None:
+    tool = Pictures()
+    tool.blocks = blocks
+    outcome = await outcome_of(tool, use("1"), store=ResultStore(tmp_path))
+
+    assert sum(not isinstance(block, Text) for block in outcome.result.content) == kept
+    assert note in outcome.result.text
+    assert bool(note) == bool(outcome.result.text)
 
 
 @pytest.mark.anyio

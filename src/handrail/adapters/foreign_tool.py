@@ -1,12 +1,14 @@
 """Tools of other frameworks as tools of handrail."""
 
+import base64
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias, TypedDict
 
 from pydantic import ValidationError
 
-from handrail.conversation.blocks import Json
+from handrail.conversation.blocks import Document, Json, ResultBlock, Text
 from handrail.errors import ToolDefinitionError, ToolError
+from handrail.mcp.content import MAX_FILE, file_block, image_block
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.function import from_process
@@ -84,3 +86,20 @@ def input_problem(name: str, error: ValidationError) -> ToolError:
     """What the framework's own check says of an input that fits the schema."""
     problems = [f"{'.'.join(map(str, each['loc'])) or 'input'}: {each['msg']}" for each in error.errors()]
     return ToolError(f"The input for {name} is wrong. {'; '.join(problems)}.")
+
+
+def media_block(data: str, kind: str) -> ResultBlock:
+    """Bytes in base64 as a model reads them: an image, a PDF, a text, or else a note about them."""
+    if kind.startswith("image/"):
+        return image_block(data, kind, _refuse_file)
+    try:
+        content = base64.b64decode(data, validate=True) if len(data) <= MAX_FILE else b"\xff"
+        if kind == "application/pdf" and content.startswith(b"%PDF"):
+            return Document(data, kind)
+        return Text(content.decode())
+    except ValueError:
+        return file_block(data, kind, "file", _refuse_file)
+
+
+def _refuse_file(_data: bytes, _kind: str) -> str:
+    raise OSError("models do not read it")

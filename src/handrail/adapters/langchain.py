@@ -5,7 +5,7 @@ from typing import Any, Unpack
 
 from pydantic import BaseModel, PrivateAttr, ValidationError
 
-from handrail.adapters.foreign_tool import ForeignFlags, ForeignTool, input_problem
+from handrail.adapters.foreign_tool import ForeignFlags, ForeignTool, input_problem, media_block
 from handrail.adapters.import_problem import import_problem
 from handrail.adapters.tool_session import OfferedTool, ToolSession
 from handrail.conversation.blocks import Document, Image, Json, ResultBlock, Text, ToolReference
@@ -118,7 +118,7 @@ def _block(part: str | dict[str, Any]) -> ResultBlock:
             return Text(part)
         case {"type": "text", "text": str(text)}:
             return Text(text)
-        case {"type": "image", "base64": str(data), "mime_type": str(kind)}:
-            return Image(data, kind)
+        case {"base64": str(data), "mime_type": str(kind)}:
+            return media_block(data, kind)
         case _:
             return Text(json_text(part))

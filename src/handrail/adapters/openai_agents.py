@@ -4,7 +4,7 @@ import re
 from functools import partial
 from typing import Any, Unpack
 
-from handrail.adapters.foreign_tool import ForeignFlags, ForeignTool
+from handrail.adapters.foreign_tool import ForeignFlags, ForeignTool, media_block
 from handrail.adapters.import_problem import import_problem
 from handrail.adapters.tool_session import ToolSession
 from handrail.conversation.blocks import Document, Image, Json, ResultBlock, Text, ToolReference
@@ -95,6 +95,8 @@ def _block(part: Any) -> ResultBlock:
         case ToolOutputText():
             return Text(part.text)
         case ToolOutputImage() if found := DATA_URL.fullmatch(part.image_url or ""):
-            return Image(found["data"], found["kind"])
+            return media_block(found["data"], found["kind"])
+        case ToolOutputFileContent() if found := DATA_URL.fullmatch(part.file_data or ""):
+            return media_block(found["data"], found["kind"])
         case _:
             return Text(json_text(part))

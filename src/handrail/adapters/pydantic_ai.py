@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator, core_schema
 
-from handrail.adapters.foreign_tool import ForeignFlags, ForeignTool, input_problem
+from handrail.adapters.foreign_tool import ForeignFlags, ForeignTool, input_problem, media_block
 from handrail.adapters.import_problem import import_problem
 from handrail.adapters.tool_session import OfferedTool, ToolSession
 from handrail.conversation.blocks import Document, Image, Json, ResultBlock, Text, ToolReference
@@ -107,6 +107,5 @@ def _output(value: Any) -> Output:
 
 def _block(part: Any) -> ResultBlock:
     if isinstance(part, BinaryContent):
-        data = base64.b64encode(part.data).decode()
-        return Image(data, part.media_type) if part.is_image else Document(data, part.media_type)
+        return media_block(base64.b64encode(part.data).decode(), part.media_type)
     return Text(part if isinstance(part, str) else json_text(part))

@@ -32,7 +32,7 @@ from handrail.dispatch.outcomes import (
     rejected_outcome,
     tool_result,
 )
-from handrail.dispatch.results import ResultStore
+from handrail.dispatch.results import ResultStore, text_size, without_excess_media
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError, InputError, ToolError, ToolTimeoutError
 from handrail.hooks.texts import reminder
@@ -139,8 +139,9 @@ class CallPipeline:
                 output = after.updated_output or output
             blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
             limit = self._store.limit_of(request.tool.name, _limit(request.tool, output))
-            if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
+            if limit is not None and text_size(blocks) > limit:
                 blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit, self.pool.names()))
+            blocks = without_excess_media(blocks)
             marks.append(now())
         except InputError as error:
             return self.invalid_input(call.use, call.tool, error, self._timings(call))

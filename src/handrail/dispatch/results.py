@@ -3,18 +3,21 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 
-from handrail.conversation.blocks import ResultBlock, Text
+from handrail.conversation.blocks import Document, Image, ResultBlock, Text
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 from handrail.tools.wording import how_to_read
 
 HEAD_CHARS, TAIL_CHARS = 1_200, 800
+MAX_MEDIA_CHARS = 32 * 1024 * 1024
+"""Of the images and documents of a result together, in base64: a request cannot hold more."""
+MAX_MEDIA = 100
 DAY = 86_400
 
 
@@ -73,9 +76,9 @@ class ResultStore:
 
         `tools`: the names of the tools that may read the whole text; empty = not known.
         """
-        texts = [block.text for block in blocks if isinstance(block, Text)]
-        if sum(map(len, texts)) <= limit:
+        if text_size(blocks) <= limit:
             return blocks
+        texts = [block.text for block in blocks if isinstance(block, Text)]
         preview = self._preview(call_id, "\n".join(texts), limit, tools)
         return (Text(preview), *(block for block in blocks if not isinstance(block, Text)))
 
@@ -118,6 +121,38 @@ class ResultStore:
                 else:
                     used += stat.st_size
         return used
+
+
+def text_size(blocks: Sequence[ResultBlock]) -> int:
+    """How many characters the text of a result has, each block on a line of its own."""
+    return sum([len(block.text) + 1 for block in blocks if isinstance(block, Text)]) - 1
+
+
+def without_excess_media(blocks: tuple[ResultBlock, ...]) -> tuple[ResultBlock, ...]:
+    """The blocks with notes in the place of images and documents that are more than a request can hold."""
+    sizes = [media_size(block) for block in blocks]
+    if sum(sizes) <= MAX_MEDIA_CHARS and sum(map(bool, sizes)) <= MAX_MEDIA:
+        return blocks
+    room, places, kept, left_out = MAX_MEDIA_CHARS, MAX_MEDIA, list[ResultBlock](), list[int]()
+    for block, size in zip(blocks, sizes, strict=True):
+        if size and (size > room or not places):
+            left_out.append(size)
+        else:
+            kept.append(block)
+            room, places = room - size, places - bool(size)
+    note = f"[{len(left_out):,} images or documents are left out: {sum(left_out):,} characters in base64 are too much]"
+    return (*kept, Text(note))
+
+
+def media_size(block: ResultBlock) -> int:
+    """How many characters an image or a document has; 0 for other blocks."""
+    match block:
+        case Image(data, kind):
+            return len(data) + len(kind) + 1
+        case Document(data, kind, title):
+            return len(data) + len(kind) + len(title) + 1
+        case _:
+            return 0
 
 
 def replacement(text: str, path: Path | None, problem: str, limit: int, tools: Collection[str] = ()) -> str:
