@@ -25,6 +25,34 @@ HANDED = (
     "bash -c 'tee \"$1\"' _ {}", "tee \"${{x:-{}}}\"", "cat a > \"$(echo {})\"", "f() {{ tee \"$1\"; }}; f {}",
     "echo {} | parallel tee", "echo {} | xargs -I% cp a %",
 )
+# The world holds .git/config, .envrc, list and src.
+REACHED = (
+    "for f in .e*; do tee \"$f\"; done", "for f in .g*; do tee $f/config; done", "for f in *.x .e*; do foo $f; done",
+    "set -- .e*; tee \"$1\"", "ls -d .e* | xargs touch", "cp a \"$(ls -d .g*)/config\"", "parallel tee ::: .e*",
+    "foo .e*", "foo .e?vrc", "dd of=.env{{rc,x}}", "gcc -o .git/{{config,x}} a.c", "cp a .env${{Z}}rc",
+    "echo x > .env${{Z}}rc", "cd .g* && tee config", "cd $(ls -d .g*) && tee config", "cd .g*; cp ../a config",
+    "gunzip .envrc.gz", "xz -d .envrc.xz", "zstd -d .envrc.zst", "bunzip2 .git/config.bz2",
+    "find . -name config -exec sed -i s/a/b/ {{}} +", "find . -name config | xargs sed -i s/a/b/",
+    "find . -type f | xargs sed -i s/a/b/", "find . -name .envrc -print0 | xargs -0 tee",
+    "find . -maxdepth 1 -name '.e*' -exec tee {{}} \\;", "grep -rl x . | xargs sed -i s/a/b/",
+    "grep -rl x .git | xargs sed -i s/a/b/", "cp -r .git x", "cp -a .git/. x", "rsync -a .git/ x", "mv .git x",
+)
+# Under a rule for the command that writes, what stands in a file is not known.
+LISTED = (
+    "xargs tee < list", "xargs -a list tee", "xargs --arg-file=list touch", "cat list | xargs tee",
+    "cat list | xargs -n1 cp a", "xargs -I{{}} cp a {{}} < list", "head -1 list | xargs touch", "xargs rm < list",
+    "grep x list | xargs tee", "sort list | head -1 | xargs mv a", "xargs sed -i s/a/b/ < list",
+    "while read f; do tee \"$f\"; done < list", "cat list | while read -r a b; do mv \"$a\" \"$b\"; done",
+    "cat list | xargs nice tee", "echo \"$(cat list)\" | xargs tee", "echo $X | xargs tee", "./gen | xargs touch",
+    "xargs tee <<< \"$X\"", "read -r X < list; tee \"$X\"",
+)
+KNOWN_NAMES = (
+    "echo a b | xargs touch", "ls *.txt | xargs rm", "find . -name '*.py' | xargs sed -i s/a/b/",
+    "grep -rl foo src | xargs sed -i s/a/b/", "rg -l foo src | xargs sed -i s/a/b/", "xargs touch <<< 'a b'",
+    "find src -type f | xargs chmod 644", "for f in src/*.py; do sed -i s/a/b/ \"$f\"; done", "cp -r src x",
+    "cat list | xargs black", "cat list | xargs pip install", "printf '%s\\n' a b | xargs touch", "cp *.json src/",
+)
+WRITERS = ("tee", "sed", "cp", "mv", "touch", "rm", "chmod", "black", "pip", "read", "xargs", "./gen")
 ORDINARY = (
     "source .venv/bin/activate && pytest", ".venv/bin/pytest -q", "sudo .venv/bin/pytest",
     "git commit -m 'x .git/config'",
@@ -39,8 +67,37 @@ PROTECTED = (".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", ".env
 
 def world(folder: Path) -> World:
     found = World(folder, rules={"allow": ["Bash"]})
-    found.file(".git/config")
+    for name in (".git/config", ".git/HEAD", ".envrc", "list"):
+        found.file(name)
     return found
+
+
+@pytest.mark.parametrize("command", REACHED)
+def test_a_protected_file_that_a_wildcard_or_a_search_finds_is_asked_about(command: str, tmp_path: Path) -> None:
+    assert world(tmp_path).bash(command.format()) == "ask"
+
+
+@pytest.mark.parametrize("command", LISTED)
+def test_a_rule_with_a_wildcard_covers_no_writing_to_names_that_stand_in_a_file(command: str, tmp_path: Path) -> None:
+    found = world(tmp_path)
+    found.rules = {"allow": [f"Bash({name} *)" for name in WRITERS]}
+
+    assert found.bash(command.format()) == "ask"
+
+
+@pytest.mark.parametrize("command", KNOWN_NAMES)
+def test_a_rule_with_a_wildcard_covers_writing_to_names_that_the_line_lists(command: str, tmp_path: Path) -> None:
+    found = world(tmp_path)
+    found.rules = {"allow": [f"Bash({name} *)" for name in WRITERS if name != "xargs"]}
+
+    assert found.bash(command) == "allow"
+
+
+def test_a_rule_that_names_exactly_the_command_covers_names_from_a_file(tmp_path: Path) -> None:
+    found = world(tmp_path)
+    found.rules = {"allow": ["Bash(xargs touch)"]}
+
+    assert found.bash("xargs touch < list") == "allow"
 
 
 @pytest.mark.parametrize("command", [*NAMED, *HANDED])

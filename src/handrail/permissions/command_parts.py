@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from handrail.lazy import lazy, lazy_pattern
 from handrail.named_tuples import NamedTuple
+from handrail.permissions.guessed_files import writes_unknown_names
 from handrail.permissions.shell import EXACT_ONLY, QUOTED, TRANSPARENT
 from handrail.permissions.wildcards import WORD_END
 from handrail.shell.analysis import analyse
@@ -38,6 +39,7 @@ KNOWN = frozenset(
     )
 )
 IN_PLACE = lazy_pattern(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
+ARG_FILE = lazy_pattern(r"-\w*a|--a")  # of xargs and parallel
 BACKGROUND = lazy_pattern(r"(?<![&<>|])&(?![&>])")
 
 
@@ -75,7 +77,19 @@ class CommandPart(NamedTuple):
 
 def parts_of(analysis: Analysis) -> tuple[CommandPart, ...]:
     segments = analysis.segments
-    return tuple(part(segment, last_child(segments, at)) for at, segment in enumerate(segments))
+    ends = [last_child(segments, at) for at in range(len(segments))]
+    unknown = [has_input(analysis, segment) and writes_unknown_names(segment) for segment in segments]
+    return tuple(
+        part(segment, end, names_all=not any(unknown[at:end]))
+        for at, (segment, end) in enumerate(zip(segments, ends, strict=True))
+    )
+
+
+def has_input(analysis: Analysis, segment: Segment) -> bool:
+    """Whether something of the line may feed a command; the standard input of a line is empty."""
+    if segment.fed_by is not None or "<" in analysis.text:
+        return True
+    return any(ARG_FILE.match(str(word)) for each in analysis.segments for word in each.argv[1:])
 
 
 def last_child(segments: tuple[Segment, ...], at: int) -> int:
@@ -89,7 +103,8 @@ def last_child(segments: tuple[Segment, ...], at: int) -> int:
     return end
 
 
-def part(segment: Segment, until: int) -> CommandPart:
+def part(segment: Segment, until: int, *, names_all: bool) -> CommandPart:
+    """The part of a segment; `names_all`: neither it nor what it starts writes files that stand in another file."""
     words = [render(word) for word in segment.argv]
     name = segment.name
     known = bool(words) and segment.argv[0].literal is not None
@@ -111,7 +126,7 @@ def part(segment: Segment, until: int) -> CommandPart:
         and not sets_variable
         and not is_elsewhere(segment),
         transparent=passes_on and not sets_variable and any(effect.child for effect in segment.effects),
-        exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
+        exact_only=name in EXACT_ONLY or (name == "find" and not read_only) or not names_all,
         accepted=segment.only_edits and only_edits(segment),
         removes=segment.removes,
         only_redirects=not read_only and segment.only_redirects,

@@ -17,6 +17,8 @@ from handrail.shell.model import Does, Segment, Word
 # Their last word is the target of the others; any other command that writes a folder may write what is in it.
 COPIERS = frozenset(("cp", "mv", "ln", "install", "rsync", "scp"))
 SHALLOW = frozenset(("mkdir", "touch", "rmdir"))
+REPOSITORY = frozenset(("HEAD", "config"))
+"""What lies in a folder that git takes for a repository, whatever its name, and runs programs of."""
 MAX_SUFFIXES = 4  # the last one counts, and what stands behind it may be one
 # The option whose value is added to the name of a file to keep what was in it.
 BACKUPS = {"sed": ("i", "--in-place"), **dict.fromkeys(("cp", "mv", "ln", "install", "rsync"), ("S", "--suffix"))}
@@ -107,7 +109,11 @@ def landing(source: Place, target: Place, part: int, policy: Policy, lookup: Loo
         yield assess_place(policy, there, FileEffect.WRITE, there.absolute, part)
     if source.kind is not FileKind.FOLDER:
         return
-    for inner in list_folder(source, lookup):
+    names = list_folder(source, lookup)
+    if REPOSITORY.issubset(names):
+        file = assess_place(policy, there, FileEffect.WRITE, there.absolute, part)
+        yield file._replace(protected=file.protected or "a git repository")
+    for inner in names:
         file = access_in(there, inner, FileEffect.WRITE, part, policy)
         if file.place is not None and lookup.exists(file.place.real, "/"):
             file = assess_place(policy, lookup.locate(file.place.real, "/"), FileEffect.WRITE, file.shown, part)

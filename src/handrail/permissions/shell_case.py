@@ -8,21 +8,21 @@ import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, islice
 
-from handrail.files.paths import Place, normalize
+from handrail.files.paths import FileKind, Place, normalize
 from handrail.lazy import lazy_pattern
 from handrail.permissions.case import ELSEWHERE, TOO_MUCH, Case, limit_listing, unless_too_much
 from handrail.permissions.command_parts import CommandPart, in_background, parts_of
 from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place, guards_files
-from handrail.permissions.guessed_files import guessed_texts, handed_words
-from handrail.permissions.implied_paths import SHALLOW, implied_accesses
+from handrail.permissions.guessed_files import guessed_texts, handed_words, searched_folders
+from handrail.permissions.implied_paths import SHALLOW, implied_accesses, list_folder
 from handrail.permissions.made_links import MadeLink, led_to, made_links
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import possible_files
-from handrail.permissions.recursive_reads import is_unguarded, recursive_reads
+from handrail.permissions.recursive_reads import is_unguarded, paths_in, recursive_reads
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, PathText, places, reads
 from handrail.shell.listing import gone_through, lists_one_folder
@@ -34,6 +34,7 @@ TILDE = lazy_pattern(r"~([+-]?\d*|[A-Za-z_][\w.-]*)(?=/|\Z)")
 HOME_OR_PWD = lazy_pattern(r"\$(?:(HOME|PWD)(?!\w)|\{(HOME|PWD)\b[^}]*\})")
 # What lies behind these is decided by the process that looks: its folder, its root, its open files.
 PROCESS_PATH = lazy_pattern(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files)(?:/|\Z)|/dev/fd/[^/]+/")
+VARIABLE = lazy_pattern(r"\A\$(\w+)\Z")
 PROCESS_FOLDERS = ("/proc/", "/dev/fd/")
 
 
@@ -116,6 +117,8 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
                 yield from finder.files(segment, effect.word, FileEffect.WRITE, at)
         yield from finder.guess_files(segment, at)
     yield from finder.find_handed(analysis)
+    nothing = FileAccess(None, FileEffect.MAYBE_BELOW, analysis.command, clear=True)
+    yield from unless_too_much(finder.find_searched(analysis, finite), nothing)
     yield from finder.find_removed(analysis)
     yield from guarded_files(analysis, finder, finite)
 
@@ -226,10 +229,24 @@ class Finder:
         """The protected files whose names one command of a line hands to another that writes."""
         for part, found in handed_words(analysis):
             for base in (posixpath.join(self.policy.cwd, folder or "") for folder in found.segment.cwds):
-                for text in filter(None, removal_texts(found.word, base, self.policy.home, plain=False)):
-                    place = self.lookup.locate(text, base)
-                    file = assess_place(self.policy, place, FileEffect.MAYBE, str(found.word), part)
-                    yield from [file] if file.protected else []
+                texts = removal_texts(found.word, base, self.policy.home, plain=False)
+                yield from self.protected((self.lookup.locate(text, base) for text in texts if text), found.word, part)
+            if found.word.has_wildcard:
+                yield from self.protected(self.places(found.segment, found.word), found.word, part)
+
+    def protected(self, places: Iterable[Place | None], word: Word, part: int) -> Iterator[FileAccess]:
+        files = (assess_place(self.policy, place, FileEffect.MAYBE, str(word), part) for place in filter(None, places))
+        return (file for file in files if file.protected)
+
+    def find_searched(self, analysis: Analysis, lookup: Lookup) -> Iterator[FileAccess]:
+        """A protected file in each folder in which a search finds what a command writes."""
+        for part, segment, top, name in searched_folders(analysis):
+            for folder in self.places(segment, top):
+                if folder is None or folder.kind is not FileKind.FOLDER:
+                    continue
+                paths = paths_in(folder, filter(None, list_folder(folder, lookup)), name)
+                found = self.protected((Place(path, path, path) for path in paths), top, part)
+                yield from (file._replace(shown=file.paths[0]) for file in islice(found, 1))
 
 
 def has_loop_name(word: Word) -> bool:
@@ -242,7 +259,7 @@ def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[s
     known = None if plain else word.alternatives
     if known is not None:
         return known
-    text = "".join("" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
+    text = "".join("" if piece.kind is PieceKind.INPUT else VARIABLE.sub(r"${\1}", piece.text) for piece in word.pieces)
     braces = plain or any(piece.kind is PieceKind.BRACE for piece in word.pieces)
     return [without_unknown(each, cwd, home) for each in (expand_texts(text) if braces else [text])]
 
