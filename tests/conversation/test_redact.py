@@ -209,6 +209,29 @@ SECRET_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"
         (f"Authorization: ApiKey {LONG}", LONG),
         ("https://x/y?apikey=abc123def456", "abc123def456"),
         (f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n{LONG}", LONG),
+        # longer than most
+        (f"aws_session_token = IQoJb3JpZ2luX2Vj{LONG * 20}\n", LONG),
+        (f"export AWS_SESSION_TOKEN={LONG * 40}", LONG),
+        (f'{{"refresh_token": "0.AX{LONG * 30}", "x": 1}}', LONG),
+        (f'{{\\"accessToken\\":\\"{LONG * 12}\\"}}', LONG),
+        # headers, files and statements
+        (f"curl -H 'PRIVATE-TOKEN: {LONG[:20]}' h", LONG[:20]),
+        (f'curl -H "X-Vault-Token: {LONG}" h', LONG),
+        (f"    client-key-data: LS0tLS1CRUdJTiB{LONG * 3}==\n", LONG),
+        (f"  tls.key: LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0t{LONG}\n", LONG),
+        (f"secret_key_base: {'0f' * 64}", "0f" * 64),
+        (f"PresharedKey = {LONG[:43]}=", LONG[:43]),
+        (f"APP_KEY=base64:{'aB3' * 14}a=", "aB3" * 14),
+        (f"https://api.telegram.org/bot123456789:AA{LONG[:33]}/getMe", LONG[:33]),
+        ("CREATE USER u IDENTIFIED BY 'hunter2x'", "hunter2x"),
+        ("ALTER ROLE r WITH LOGIN PASSWORD 'hunter2x';", "hunter2x"),
+        ("requirepass hunter2x", "hunter2x"),
+        ("echo 'root:hunter2x' | sudo chpasswd", "hunter2x"),
+        ("smbclient //h/s -U me%hunter2x", "hunter2x"),
+        (f"patAbCdEfGh012345.{'0f' * 32}", "0f" * 32),
+        (f"sk.eyJ1{LONG}{LONG}.{LONG[:22]}", LONG),
+        (f"{'aB3' * 25}xAZDO1aB3", "aB3" * 25),
+        (f"access-production-{'0f' * 4}-0f0f-0f0f-0f0f-{'0f' * 6}", "0f0f-0f0f"),
     ],
 )
 def test_what_a_name_says_to_be_secret_is_taken_out(text: str, secret: str) -> None:
@@ -266,6 +289,11 @@ def test_what_a_name_says_to_be_secret_is_taken_out(text: str, secret: str) -> N
         "AKIAX is too short",
         "commit 3d7b61f1c0a9e8d7b6a5f4e3d2c1b0a998877665",
         '"pwd": "/home/me/project"',
+        "self._auth = auth_generator, proxy_auth = auth.HTTPProxyAuth()",
+        "a library identified by 'name'",
+        "the old password 'quoted' here",
+        "token: " + "a_long_name_without_digits_" * 20,
+        "the pattern /bot1:AA and access-production-ready",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -394,7 +422,13 @@ def test_nothing_passes_for_a_replacement_that_is_none() -> None:
         assert secret not in str(redactor.value({"[redacted:": secret, "]": "]", "x": [secret, "]"]}))
 
 
-@pytest.mark.parametrize("text", ["eyJ", "re_", "sk-", "re_aaaaaaaa_", "eyJaaaaaaaa.", "[redacted:"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("eyJ", "re_", "sk-", "re_aaaaaaaa_", "eyJaaaaaaaa.", "[redacted:", "token=A1", "sk.eyJ", "ABSK"),
+        "[redacted:password] password=hunter2 " + 20 * "[redacted:password]",
+    ],
+)
 def test_a_text_full_of_beginnings_takes_no_longer_than_any_other(text: str) -> None:
     hostile = text * (300_000 // len(text))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from handrail.lazy import lazy_pattern
 
-KEY_NAME = r"(?:api|access|account|application|private|encryption|signing|master)[_-]?key"
+KEY_NAME = r"(?:api|access|account|application|private|preshared|encryption|signing|master)[_-]?key"
 NAMES = (
     ("passw", r"passw(?:or)?d"),
     ("passphrase", "passphrase"),
@@ -18,7 +18,7 @@ NAMES = (
     ("pass", r"(?:(?<=[_\-\"'.\n])|\A)pass"),
     ("pwd", r"(?<=[_\-\"'])pwd"),
     ("psk", r"(?<![a-z0-9])psk"),
-    ("secret", r"secret(?:[_ -]?(?:access)?[_ -]?key(?: \[\w{0,30}\])?)?"),
+    ("secret", r"secret(?:[_ -]?(?:access)?[_ -]?key(?:_base)?(?: \[\w{0,30}\])?)?"),
     ("token", "token"),
     ("apikey_private", "apikey_private"),
     ("key", rf"{KEY_NAME}\Z"),
@@ -73,15 +73,24 @@ KEY_BEHIND_BLANK = (
     r"[ \t]{1,4}((?=\S{0,300}?[0-9])(?=\S{0,300}?[a-z])(?=\S{0,300}?[A-Z])[A-Za-z0-9+/=_-]{20,300}+)(?![\w(.])"
 )
 
+# Session tokens are longer than what a name is followed by elsewhere; nothing else is so long without a blank.
+LONG_VALUE = (
+    rf"\\{{0,7}}[\"']?\s{{0,4}}(?:=>|:=|[=:])\s{{0,4}}(?:{_QUOTE})?"
+    r"((?=[^\s\"']{0,300}?[0-9])(?=[^\s\"']{0,300}?[A-Z])[\w+/=.%~-]{301,}+)"
+)
+
 
 def assigned_values(text: str, small: str) -> Iterator[tuple[int, int, bool]]:
     """Where such values stand, and whether they are passwords. Names are searched first, because values are slow."""
     if len(small) != len(text):  # this letter is two in small letters, and then the places in the two texts differ
         small = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i").lower()
+    long = (0, 0)
     for is_password, start, end in _names(small):
-        if text[end : end + 1].isalnum():
+        if long[0] <= start < long[1] or text[end : end + 1].isalnum():
             continue  # `tokens`: no value begins with a letter or a digit, and patterns take 2 ms to compile
         value = _password(text, start, end) if is_password else _key(text, start, end)
+        if value is None and (value := re.compile(LONG_VALUE).match(text, end)) is not None:
+            long = value.span(1)
         if value is not None and value.lastindex is not None:
             yield *value.span(value.lastindex), is_password
 

@@ -9,6 +9,7 @@ chance is missing from the record, never from the conversation.
 import json
 import re
 from binascii import b2a_base64
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -101,7 +102,8 @@ class Redactor:
             return spans
         labels = LABELS.union(name for name, _ in self.secrets)
         done = [match.span() for match in re.finditer(MARKER, text) if match[1] in labels]
-        return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
+        starts, ends = [start for start, _ in done], [0, *(end for _, end in done)]
+        return [span for span in spans if span.end > ends[bisect_right(starts, span.start)]]
 
     def text(self, text: str) -> str:
         """The text without secrets."""

@@ -15,6 +15,9 @@ _END = r"(?![\w(.\[])"
 _ENV_LINE = r"[ \t]*(?:(?:export|ENV|set)[ \t]{1,4})?[A-Z0-9_]{0,60}"
 _ID_AND_KEY = r"[0-9A-Z]{16}[\"']?[\s,:;]{1,3}[\"']?(?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])"
 
+# PRIVATE, RSA PRIVATE, EC PRIVATE, OPENSSH PRIVATE and ENCRYPTED PRIVATE, behind "-----BEGIN " in base64
+_CODED_KINDS = r"QUklWQVRFIEtF|SU0EgUFJJVkFURSBL|FQyBQUklWQVRFIEtF|PUEVOU1NIIFBSSVZBVEUg|FTkNSWVBURUQgUFJJ"
+
 # label, a literal that is part of every match (in small letters if case does not matter), the shape; a group named
 # `secret` is what is removed, else all of it; nothing without a bound is looked for from each of many beginnings
 SHAPES: tuple[tuple[str, str, str], ...] = (
@@ -45,7 +48,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{40,}"),
     ("nuget-key", "oy2", rf"{_EDGE}oy2[a-z0-9]{{43}}(?![A-Za-z0-9])"),
     ("docker-token", "dckr_", r"dckr_(?:pat|oat)_[\w-]{20,}"),
-    ("package-index", "_auth", r"_auth(?:Token)?\s{0,2}=\s{0,2}[\"']?(?P<secret>(?![$<{\[])[\w+/=.-]{8,})"),
+    ("package-index", "_auth", r"(?<![\w.])_auth(?:Token)?\s{0,2}=\s{0,2}[\"']?(?P<secret>(?![$<{\[])[\w+/=.-]{8,})"),
     ("package-index", "_password", rf"(?<![A-Za-z0-9])_password\s{{0,2}}=\s{{0,2}}[\"']?(?P<secret>{_VALUE}{{6,}})"),
     ("package-index", "npmauthident", rf"(?i)npmauthident[\"']?\s{{0,2}}:\s{{0,2}}[\"']?(?P<secret>{_VALUE}{{6,}})"),
     ("package-index", "/t/", r"(?<=/t/)[a-z]{2}-(?=[\w-]{0,60}[0-9])[\w-]{20,}(?=/)"),
@@ -75,7 +78,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("grafana-token", "glc_", rf"{_EDGE}glc_[\w+/=-]{{32,}}"),
     ("replicate-token", "r8_", rf"{_EDGE}r8_[A-Za-z0-9]{{30,}}"),
     ("heroku-key", "HRKU-", rf"{_EDGE}HRKU-[\w-]{{30,}}"),
-    ("telegram-token", ":AA", r"(?<!\w)[0-9]{8,10}:AA[\w-]{30,}"),
+    ("telegram-token", ":AA", r"(?:(?<!\w)|(?<=/bot))[0-9]{8,10}:AA[\w-]{30,}"),
     ("linear-key", "lin_", rf"{_EDGE}lin_(?:api|oauth)_[A-Za-z0-9]{{30,}}"),
     ("notion-token", "ntn_", rf"{_EDGE}ntn_[A-Za-z0-9]{{40,}}"),
     ("notion-token", "secret_", rf"{_EDGE}secret_[A-Za-z0-9]{{43}}(?![A-Za-z0-9])"),
@@ -120,6 +123,24 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("password-hash", "$2", r"\$2[abxy]\$[0-9]{2}\$[\w./]{53}"),
     ("password-hash", "$apr1$", r"\$apr1\$[\w./]{1,8}\$[\w./]{22}"),
     ("password-hash", "$argon2", r"\$argon2(?:id|i|d)\$v=[0-9]{1,3}\$[\w=,]{5,40}\$[\w+/=]{8,100}\$[\w+/=]{16,200}"),
+    ("atlassian-token", "ATCTT3", rf"{_EDGE}ATCTT3[\w=-]{{50,}}"),
+    ("airtable-token", "pat", rf"{_EDGE}pat[A-Za-z0-9]{{14}}\.[0-9a-f]{{64}}"),
+    ("azure-key", "AZDO", r"(?<![A-Za-z0-9])[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])"),
+    ("aws-key", "ABSK", rf"{_EDGE}ABSK[A-Za-z0-9+/]{{100,}}={{0,2}}"),
+    ("cerebras-key", "csk-", rf"{_EDGE}csk-(?=[a-z]{{0,40}}[0-9])[a-z0-9]{{40,}}"),
+    ("elevenlabs-key", "sk_", rf"{_EDGE}sk_[0-9a-f]{{48}}(?![0-9a-f])"),
+    ("honeycomb-key", "hcaik_", rf"{_EDGE}hcaik_[a-z0-9]{{50,}}"),
+    ("together-key", "tgp_v1_", rf"{_EDGE}tgp_v1_[\w-]{{40,}}"),
+    ("mapbox-token", "sk.eyJ", rf"{_EDGE}sk\.eyJ[\w-]{{40,}}\.[\w-]{{20,}}"),
+    ("plaid-token", "access-", rf"{_EDGE}access-(?:production|development|sandbox)-[0-9a-f]{{8}}-[0-9a-f-]{{27}}"),
+    ("paypal-token", "access_token$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{10,}\$[0-9a-f]{32}"),
+    ("laravel-key", "base64:", r"APP_KEY=[\"']?(?P<secret>base64:[A-Za-z0-9+/]{43}=)"),
+    (
+        "private-key",
+        "LS0tLS1CRUdJTiB",
+        rf"LS0tLS1CRUdJTiB(?:{_CODED_KINDS})[A-Za-z0-9+/]{{20,}}={{0,2}}",
+    ),
+    ("private-key", "key-data", r"client-key-data[\"']?:\s{0,4}[\"']?(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
     ("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
     ("webhook", "hooks.slack.com/", r"(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{20,}"),
     ("webhook", "/api/webhooks/", r"(?<=/api/webhooks/)[0-9]{15,}/[\w-]{40,}"),
@@ -129,6 +150,27 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
         "password",
         "password",
         rf"(?i){_EDGE}login\s{{1,20}}\S{{1,200}}\s{{1,20}}password[ \t]{{1,4}}(?P<secret>[^\s\\]{{3,300}})",
+    ),
+    ("password", "requirepass", r"(?m)^[ \t]*requirepass[ \t]{1,20}[\"']?(?P<secret>[^\s\"']{4,300})"),
+    (
+        "password",
+        "identified",
+        r"(?i)identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}[\"'](?P<secret>(?![$<{\[%:])(?=[^\s\"']{0,200}[0-9!@#^*+~=])[^\s\"']{4,200})[\"']",
+    ),
+    (
+        "password",
+        "password",
+        r"(?i)\spassword\s{1,4}'(?P<secret>(?![$<{\[%:])(?=[^\s']{0,200}[0-9!@#^*+~=])[^\s']{4,200})'",
+    ),
+    (
+        "password",
+        "chpasswd",
+        rf"{_EDGE}echo\s(?:-e\s)?[\"']?[\w.-]{{1,64}}:(?P<secret>{_VALUE}{{4,200}})[\"']?\s?\|\s?(?:sudo\s)?chpasswd",
+    ),
+    (
+        "password",
+        "smb",
+        rf"{_EDGE}smb[a-z]{{1,10}}\s[^\n|;]{{0,200}}?(?<=\s)-U ?[\"']?[\w.\\/-]{{1,64}}%(?P<secret>{_VALUE}{{4,200}})",
     ),
     ("password", "bindpw", r"(?m)^[ \t]*bindpw[ \t]{1,20}(?P<secret>\S{4,300})"),
     (
@@ -207,6 +249,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
         rf"(?i){_EDGE}(?:set-)?cookie[\"']?\s{{0,4}}:\s{{0,4}}[\"']?(?P<secret>[^\s=;\"']{{1,100}}=[^\n\"']{{8,4000}})",
     ),
     ("header", "authorization", rf"(?i){_EDGE}authorization{_HEADER_VALUE}"),
+    ("header", "-token", rf"(?i){_EDGE}(?:private|job|deploy|x-(?:vault|auth|gitlab|access|api))-token{_HEADER_VALUE}"),
     ("header", "api-key", rf"(?i){_EDGE}(?:x-|x-goog-)?api-key{_HEADER_VALUE}"),
     ("bearer", "earer", rf"{_EDGE}[Bb]earer\s{{1,4}}(?P<secret>(?=[^\s]*[0-9]){_VALUE}{{16,}})"),
     ("url-password", "://", r"://[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/\"'<>]{3,256})@"),
@@ -241,7 +284,7 @@ SPANS_WORDS = frozenset(
             "ldap",
             "mongo",
         ),
-        *("-stdin", "sudo", ":5432:", ":*:"),
+        *("-stdin", "sudo", ":5432:", ":*:", "requirepass", "identified", "chpasswd", "smb", "-token", "key-data"),
     }
 )
 """The literals of shapes that match blanks too, or short texts; all others stand in one long word."""
