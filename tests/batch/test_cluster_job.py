@@ -1,13 +1,24 @@
 """What a worker of a cluster does with a job: it runs it once, and only if it sees what the sender saw."""
 
+import math
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from handrail.batch.cells import Cell, CellAttempt, Matrix, plan_cells, settings_files
-from handrail.batch.cluster_job import BATCH, JOB, ClusterBatch, ClusterJob, run_job, worker_problem
+from handrail.batch.cluster_job import (
+    BATCH,
+    JOB,
+    ClusterBatch,
+    ClusterJob,
+    attempt_end,
+    read_answer,
+    run_job,
+    worker_problem,
+)
 from handrail.batch.tasks import BatchTask, Revision
 from handrail.batch.user_config import run_variables, user_config_digest
 from handrail.batch.working_copy import content_digest
@@ -92,3 +103,78 @@ async def test_a_worker_with_another_version_makes_another_key_and_runs_nothing(
     answer = await run_job(ClusterJob(batch, CellAttempt(cell, 1, "session"), "other key"), "w")
 
     assert answer.problem == "it makes another key of the cell. Install the same handrail there."
+
+
+# What a worker answers
+
+
+def answer_of(cell: Cell, **changes: Any) -> Any:
+    result = {
+        "key": cell.key,
+        "task": "a",
+        "model": "default",
+        "settings": "wide",
+        "trial": 1,
+        "status": "solved",
+        "why": "completed",
+        "seconds": 2.0,
+        "dollars": 0.5,
+        **changes,
+    }
+    return {"end": {"result": result, "retryable": False}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": "another"},
+        {"task": "b", "trial": 7},
+        {"attempts": 99},
+        {"session": "../x"},
+        {"unpriced_attempts": 5},
+        {},
+    ],
+)
+async def test_a_worker_answers_for_the_cell_that_it_was_given_and_no_other(cell: Cell, changes: Any) -> None:
+    attempt = CellAttempt(cell, 2, "session")
+    result = attempt_end(attempt, read_answer(answer_of(cell, **changes))).result
+
+    assert (result.key, result.place, result.session) == (cell.key, cell.place, "session")
+    assert (result.status, result.attempts, result.seconds, result.dollars) == ("solved", 2, 2.0, 0.5)
+    assert result.unpriced_attempts == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dollars": math.nan},
+        {"dollars": math.inf},
+        {"dollars": -1.0},
+        {"seconds": 1e300},
+        {"turns": 10**30},
+        {"status": "great"},
+        {"why": None},
+    ],
+)
+async def test_an_answer_that_cannot_be_is_an_error_of_the_infrastructure(cell: Cell, changes: Any) -> None:
+    end = attempt_end(CellAttempt(cell, 1, "session"), read_answer(answer_of(cell, **changes)))
+
+    assert (end.result.status, end.retryable) == ("infrastructure", False)
+    assert "the worker's answer is none" in end.result.text
+
+
+@pytest.mark.parametrize("data", [None, "text", [1], {"end": {}}, {"end": 5}])
+async def test_what_is_no_answer_at_all_is_said(cell: Cell, data: Any) -> None:
+    end = attempt_end(CellAttempt(cell, 1, "session"), read_answer(data))
+
+    assert "the worker's answer is none" in end.result.text
+
+
+@pytest.mark.proves("R6", "R10")
+async def test_text_of_a_worker_is_short_and_without_tokens(cell: Cell) -> None:
+    token = "sk-ant-api03-" + "A1b2" * 10
+    for data in (answer_of(cell, text="x" * 100_000 + token), {"problem": token * 1_000}, {"lost": token * 1_000}):
+        text = attempt_end(CellAttempt(cell, 1, "session"), read_answer(data)).result.text
+
+        assert len(text) < 3_000
+        assert token not in text

@@ -66,6 +66,13 @@ WRONG_TAGS = {**WRONG_KEY, "key": "a", "tags": 5}
 UNKNOWN_STATUS = {**WRONG_KEY, "key": "a", "status": "won"}
 NEGATIVE_PRICE = {**WRONG_KEY, "key": "a", "dollars": -1000.0}
 ENDLESS = {**WRONG_KEY, "key": "a", "seconds": float("inf")}
+IMPOSSIBLE = [
+    {**WRONG_KEY, "key": "a", name: value}
+    for name, value in (
+        *(("attempts", 10**30), ("attempts", -5), ("unpriced_attempts", -7), ("finished", float("nan"))),
+        *(("lost_dollars", 1e308), ("denials", -1)),
+    )
+]
 
 
 @pytest.mark.parametrize(
@@ -74,8 +81,9 @@ ENDLESS = {**WRONG_KEY, "key": "a", "seconds": float("inf")}
         *(b"[]", b"{}", b'{"version": 99, "key": "a"}', b"\xff\xfe", b"\0" * 64, b"[" * 100_000),
         *(json.dumps({"version": 1, **each}).encode() for each in (WRONG_KEY, WRONG_TAGS)),
         *(json.dumps({"version": 1, **each}).encode() for each in (UNKNOWN_STATUS, NEGATIVE_PRICE, ENDLESS)),
+        *(json.dumps({"version": 1, **each}).encode() for each in IMPOSSIBLE),
     ],
-    ids=range(11),
+    ids=range(17),
 )
 def test_lines_that_are_no_results_are_counted(folder: BatchFolder, line: bytes) -> None:
     folder.results_file.write_bytes(line + b"\n\n")

@@ -467,3 +467,20 @@ def test_a_file_of_tasks_is_checked(
     assert json.loads(capsys.readouterr().out) == {"ok": True, "tasks": 1, "problems": []}
     assert run(["batch", "check", "gone.jsonl"]) == run(["batch", "report", "gone"]) == 2
     assert "gone holds no results. Give the folder of --out." in capsys.readouterr().err
+
+
+def test_names_in_planted_results_make_no_lines_of_their_own_in_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "\x1b[2Ja\nall cells solved"
+    planted = {"key": "k", "task": name, "model": name, "settings": "s", "trial": 1, "status": "failed", "why": name}
+    (tmp_path / "results.jsonl").write_text(json.dumps({"version": 1, **planted}) + "\n")
+    (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "cells": [[name, name, "s", 1, "k"]]}))
+
+    for by in ("model", "task"):
+        assert run(["batch", "report", str(tmp_path), "--by", by]) == 0
+        shown = capsys.readouterr().out
+
+        assert "all cells solved" in shown
+        assert "\nall cells solved" not in shown
+        assert "\x1b[2J" not in shown

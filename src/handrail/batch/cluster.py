@@ -17,7 +17,6 @@ from typing import Any
 
 from distributed import Client, KilledWorker, Status, Worker, get_worker
 
-from handrail.batch.cell_run import result_of
 from handrail.batch.cells import CellAttempt
 from handrail.batch.cluster_job import (
     ANSWER,
@@ -26,14 +25,14 @@ from handrail.batch.cluster_job import (
     ClusterAnswer,
     ClusterBatch,
     ClusterJob,
+    attempt_end,
+    read_answer,
     run_job,
     worker_problem,
 )
-from handrail.batch.outcome import NOT_STARTED, CellStatus, CellVerdict
 from handrail.batch.run_cells import AttemptEnd
 from handrail.errors import BatchError, HandrailError
 
-LOST = "worker lost"
 CONNECT_SECONDS = 20.0
 LOOK_SECONDS = 0.25
 """Between two looks of a worker whether its attempt is still wanted."""
@@ -64,7 +63,7 @@ class ClusterExecutor:
         name = f"handrail-{attempt.cell.task.id}-{attempt.number}-{attempt.session}"
         future = self._client.submit(run_on_worker, job, key=name, pure=False, retries=0)
         try:
-            answer = ANSWER.validate_python(await future.result())
+            answer = read_answer(await future.result())
         except KilledWorker as error:
             answer = ClusterAnswer(lost=str(error.last_worker.address))
         except (asyncio.CancelledError, CancelledError, OSError) as error:
@@ -81,16 +80,7 @@ class ClusterExecutor:
             future.release()
         with suppress(OSError):
             (self._batch.claims / attempt.session).unlink()  # the task cannot be handed out again
-        return _end_of(attempt, answer)
-
-
-def _end_of(attempt: CellAttempt, answer: ClusterAnswer) -> AttemptEnd:
-    if answer.end:
-        return answer.end
-    text = f"{answer.lost} began it and was lost." if answer.lost else answer.problem
-    verdict = CellVerdict(CellStatus.INFRASTRUCTURE, LOST if answer.lost else NOT_STARTED, text, bool(answer.lost))
-    spent: Mapping[str, Any] = {} if answer.lost else {"total_cost_usd": 0.0}
-    return AttemptEnd(result_of(attempt, verdict, spent, 0.0), verdict.retryable)
+        return attempt_end(attempt, answer)
 
 
 def _error_text(error: BaseException) -> str:

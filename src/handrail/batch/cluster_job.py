@@ -11,21 +11,26 @@ can make; who comes second runs nothing and names the first.
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from handrail import __version__
-from handrail.batch.cell_run import CellRunner
+from handrail.batch.cell_run import CellRunner, result_of
 from handrail.batch.cells import Cell, CellAttempt, settings_digest
+from handrail.batch.outcome import MAX_TEXT, NOT_STARTED, CellStatus, CellVerdict
+from handrail.batch.results import CellResult, is_sound
 from handrail.batch.run_cells import AttemptEnd
 from handrail.batch.user_config import run_variables, user_config_digest
 from handrail.batch.working_copy import content_digest, open_work_folder
+from handrail.conversation.redact import Redactor
 from handrail.errors import HandrailError
 from handrail.records import record
 from handrail.session.redactor import redactor_for
 
+LOST = "worker lost"
 SHARED = (
     "The folder of results, the tasks' folders and the settings files must lie on a file system that this machine and "
     "all workers share, under the same paths."
@@ -65,6 +70,36 @@ class ClusterAnswer:
 
 
 BATCH, JOB, ANSWER = TypeAdapter(ClusterBatch), TypeAdapter(ClusterJob), TypeAdapter(ClusterAnswer)
+
+
+def read_answer(data: object) -> ClusterAnswer:
+    """What a worker answered; it may be another program by now."""
+    try:
+        answer = ANSWER.validate_python(data)
+    except ValidationError as error:
+        return ClusterAnswer(problem=f"the worker's answer is none: {error.errors()[0]['msg']}")
+    if answer.end and not is_sound(answer.end.result):
+        return ClusterAnswer(problem="the worker's answer is none: it holds a status or an amount that cannot be")
+    return answer
+
+
+def attempt_end(attempt: CellAttempt, answer: ClusterAnswer) -> AttemptEnd:
+    """How an attempt ended, as a result of its own cell, whatever the worker says whose it is."""
+    if answer.end:
+        told = answer.end.result
+        own = _result(attempt, CellVerdict(CellStatus(told.status), told.why[:MAX_TEXT], told.text), {})
+        figures = ("seconds", "turns", "dollars", "denials", "unasked")
+        result = replace(own, **{name: getattr(told, name) for name in figures})
+        return AttemptEnd(result, answer.end.retryable and not result.is_final)
+    text = f"{answer.lost} began it and was lost." if answer.lost else answer.problem
+    verdict = CellVerdict(CellStatus.INFRASTRUCTURE, LOST if answer.lost else NOT_STARTED, text, bool(answer.lost))
+    spent: Mapping[str, Any] = {} if answer.lost else {"total_cost_usd": 0.0}
+    return AttemptEnd(_result(attempt, verdict, spent), verdict.retryable)
+
+
+def _result(attempt: CellAttempt, verdict: CellVerdict, spent: Mapping[str, Any]) -> CellResult:
+    text = Redactor().text(verdict.text[-MAX_TEXT:])
+    return result_of(attempt, replace(verdict, text=text), spent, 0.0)
 
 
 def worker_problem(data: Mapping[str, Any]) -> str:

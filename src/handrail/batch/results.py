@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +78,8 @@ class CellResult:
         return self.status != CellStatus.INFRASTRUCTURE.value
 
 
+STATUSES = frozenset(each.value for each in CellStatus)
+MAX_AMOUNT = 1e12
 NAMES = frozenset(each.name for each in fields(CellResult))
 RESULT = TypeAdapter(CellResult)
 
@@ -291,11 +292,16 @@ def _from_json(line: bytes) -> CellResult | None:
         return None
     try:
         found = RESULT.validate_python({name: each for name, each in value.items() if name in NAMES})
-        CellStatus(found.status)
     except (ValueError, RecursionError):
         return None
-    amounts = (found.seconds, found.turns, found.dollars or 0.0, found.lost_dollars, found.denials, found.unasked)
-    return found if all(isfinite(amount) and amount >= 0 for amount in amounts) else None
+    return found if is_sound(found) else None
+
+
+def is_sound(result: CellResult) -> bool:
+    """Whether a status is one, and amounts can be such: what others wrote must not spoil what is added up."""
+    counts = (result.turns, result.denials, result.unasked, result.attempts - 1, result.unpriced_attempts)
+    amounts = (result.seconds, result.dollars or 0.0, result.lost_dollars, result.finished, *counts)
+    return result.status in STATUSES and all(0 <= amount <= MAX_AMOUNT for amount in amounts)
 
 
 def missing_cells(cells: Sequence[Cell], results: dict[str, CellResult]) -> list[Cell]:

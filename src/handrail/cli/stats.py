@@ -170,7 +170,7 @@ def section(
     """A table below its title; nothing if it has no rows."""
     if not rows:
         return
-    lines = [names, *rows] if names else list(rows)
+    lines = [[" ".join(cell_text.splitlines()) for cell_text in line] for line in ((names, *rows) if names else rows)]
     last = len(lines[0]) - 1
     widths = [max(len(plain(line[at])) for line in lines) for at in range(last)]
     aligned = [
