@@ -7,18 +7,18 @@ an error, or the end of the connection.
 
 import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from handrail.acp.params import INVALID_PARAMS
 from handrail.conversation.blocks import Json
+from handrail.conversation.logger import get_logger
 from handrail.conversation.plain import plain
 from handrail.errors import ClosedError, ControlError, HandrailError, JsonRpcError
 from handrail.records import record
 from handrail.stdio.streams import LAST_WORDS, MAX_INCOMING, LineSource, Out
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INTERNAL_ERROR = -32700, -32600, -32601, -32603
 AUTH_REQUIRED, NOT_FOUND = -32000, -32002

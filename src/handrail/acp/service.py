@@ -1,7 +1,6 @@
 """The methods of the Agent Client Protocol, version 1, that editors call."""
 
 import asyncio
-import logging
 import os
 import time
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from handrail.acp.params import invalid, list_of, read_folder, read_servers, tex
 from handrail.acp.prompt import read_prompt
 from handrail.acp.session import EditorSession
 from handrail.conversation.blocks import Json
+from handrail.conversation.logger import get_logger
 from handrail.conversation.plain import plain
 from handrail.errors import JsonRpcError, ProviderSetupError
 from handrail.session.spec import SessionSpec
@@ -25,7 +25,7 @@ from handrail.session.transcript import TranscriptOptions
 from handrail.stdio.streams import LineSource, Out
 from handrail.transcripts.writer import new_id
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 VERSION = 1
 PAGE = 50

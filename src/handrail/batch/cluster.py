@@ -91,7 +91,7 @@ def _error_text(error: BaseException) -> str:
 @asynccontextmanager
 async def open_cluster(address: str, batch: ClusterBatch) -> AsyncIterator[ClusterExecutor]:
     """An executor on the cluster of this scheduler; HandrailError if it does not answer."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what happens is said in results
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # noqa: TID251  # what happens is said in results
     with _claims(batch):
         client = await _connect(address)
         try:

@@ -8,13 +8,13 @@ through, because only the executor knows its reason.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.conversation.logger import get_logger
 from handrail.conversation.transcript import Transcript
 from handrail.dispatch.call_state import Call, CallEnd
 from handrail.dispatch.footprint import READS_WORLD, Footprint, footprint
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 else:
     file_tracking = lazy("handrail.dispatch.file_tracking")
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class _InputRefusedError(HandrailError):

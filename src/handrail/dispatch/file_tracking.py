@@ -9,7 +9,6 @@ A declared folder stands for files that are not named, so it is neither checked 
 kept, but need not have been read.
 """
 
-import logging
 import os
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 
 from handrail.conversation.blocks import Json
+from handrail.conversation.logger import get_logger
 from handrail.dispatch.call_state import CallEnd
 from handrail.dispatch.threads import in_thread
 from handrail.errors import ToolError
@@ -38,7 +38,7 @@ MAX_REMEMBERED_BYTES = 1024 * 1024 * 1024
 QUICK_FILES = 8
 QUICK_BYTES = 64 * 1024
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 def unread_problem(request: CallRequest) -> str:

@@ -7,10 +7,10 @@ What both eras have is answered in the same way; what only one has stands in a t
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import HandrailError, JsonRpcError
 from handrail.gateway.changes import Change, asked_changes, is_followed, is_wanted
 from handrail.gateway.client import ClientLink, McpClient
@@ -37,7 +37,7 @@ from handrail.processes.trace_context import adopt_trace
 from handrail.session.overlapping_calls import OverlappingCalls
 from handrail.tools.context import Progress
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 TTL_MS = 60_000
 CAPABLE: Mapping[str, Any] = {

@@ -6,14 +6,14 @@ its sender cancels it; every request of ours ends with a response, an error or a
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import ClosedError, ControlError, HandrailError
 from handrail.stdio.streams import Out
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 SETTLING = 0.5
 """Seconds that closing waits for responses that are not ready yet."""

@@ -10,7 +10,6 @@ The streams may be standard input and output, or any other pair.
 
 import asyncio
 import json
-import logging
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.block_json import user_blocks
 from handrail.conversation.blocks import Text, ToolResult
+from handrail.conversation.logger import get_logger
 from handrail.conversation.messages import UserMessage
 from handrail.errors import ClosedError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
@@ -29,7 +29,7 @@ from handrail.records import record
 from handrail.stdio.streams import MAX_INCOMING, LineSource, Out
 from handrail.transcripts.writer import new_id
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 PROMPT = re.compile(rb'\s*{\s*"type"\s*:\s*"user"')
 

@@ -3,12 +3,12 @@
 import asyncio
 import inspect
 import json
-import logging
 import re
 from collections.abc import Mapping
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import HandrailError, TransportError, UrlError
 from handrail.files.private_folder import make_private_folder
 from handrail.hooks.environment import HookEnvironment
@@ -34,7 +34,7 @@ from handrail.processes.run import run as run_process
 from handrail.processes.trace_context import trace_headers, trace_variables
 from handrail.records import record
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 MAX_BYTES = 1_000_000
 SETS_VARIABLES = frozenset(("SessionStart", "CwdChanged"))

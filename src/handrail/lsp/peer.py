@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Self
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import LspAnswerError, LspError
 from handrail.lsp.framing import MAX_LINE, LspMessage, frame, parse_body, read_body
 from handrail.lsp.texts import clean_text
@@ -14,7 +14,7 @@ from handrail.processes.pipes import Pipes, start_with_pipes
 from handrail.processes.spawn import ProcessSpec, Running
 from handrail.records import record
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 STDERR_LINES = 20
 GRACE = 0.4

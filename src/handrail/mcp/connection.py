@@ -9,13 +9,13 @@ A lost server keeps its tools, so that requests stay as they are; a call of one 
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from handrail.conversation.blocks import ResultBlock
+from handrail.conversation.logger import get_logger
 from handrail.errors import (
     AuthorizationNeededError,
     HandrailError,
@@ -35,7 +35,7 @@ from handrail.mcp.tools import McpTool, tools_of
 from handrail.records import record
 from handrail.tools.output import Output
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 FIRST_TRIES = 3
 

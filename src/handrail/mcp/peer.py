@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import McpError
 from handrail.mcp.dialect import UNDECIDED, Dialect
 from handrail.mcp.messages import (
@@ -29,7 +30,7 @@ from handrail.mcp.messages import (
 )
 from handrail.records import record
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 NOTIFY_TIME = 10.0
 MAX_QUESTIONS = 8

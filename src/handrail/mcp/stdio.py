@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import json
-import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Self
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import McpError
 from handrail.mcp.messages import Message, read_message, shown_text
 from handrail.mcp.pace import MessagePace
@@ -15,7 +15,7 @@ from handrail.mcp.peer import Peer
 from handrail.processes.pipes import Pipes, start_with_pipes
 from handrail.processes.spawn import ProcessSpec, Running
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 MAX_LINE = 32 * 1024 * 1024
 MAX_UNREAD = 1024 * 1024

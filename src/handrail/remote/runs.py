@@ -8,7 +8,6 @@ can resume it.
 
 import asyncio
 import json
-import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -16,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import HandrailError, HttpRefusalError
 from handrail.records import record
 from handrail.remote.config import ServeConfig
@@ -26,7 +26,7 @@ from handrail.remote.run import ServedRun, summary_of
 from handrail.remote.shares import next_run, refuse_to_wait
 from handrail.transcripts.writer import new_id
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 MAX_RESTARTS = 3
 DAY = 86_400.0

@@ -6,7 +6,6 @@ A server without its HTTP: runs, triggers and clocks, on what the state folder k
 
 import asyncio
 import fcntl
-import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import HandrailError, ScheduleError
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
@@ -28,7 +28,7 @@ from handrail.schedules.starting import DueStarter, ScheduleSource, start_due
 from handrail.schedules.store import ScheduleStore
 from handrail.schedules.zone import local_zone
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 PRUNE_SECONDS = 3600.0
 

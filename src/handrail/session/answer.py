@@ -1,10 +1,10 @@
 """What comes of a prompt: an answer, or an error that says why there is none."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import RunError
 from handrail.lazy import lazy
 from handrail.loop.events import Denial, RunEnded
@@ -24,7 +24,7 @@ else:
     notebook = lazy("handrail.loop.notebook")
     Structured = TypeVar("Structured")
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class TelemetryPipeline:
 
     def __init__(self, version: str, service: str, *, traces: bool, metrics: bool) -> None:
         # nothing in the opentelemetry packages may write to a terminal that we draw on
-        logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
+        logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # noqa: TID251  # not one of ours
         own = {} if service else {"service.name": names.NAME}
         self.resource = Resource.create({**own, "service.version": version})
         self.scope = InstrumentationScope(names.NAME, version, names.SCHEMA_URL)

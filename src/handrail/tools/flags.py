@@ -1,11 +1,11 @@
 """Asks a tool about one call; where the tool raises, the careful answer counts."""
 
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any, NoReturn, TypeVar
 
 from handrail.conversation.blocks import Json
+from handrail.conversation.logger import get_logger
 from handrail.errors import HandrailError, InputError, ToolDefinitionError
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import FAILED, Access
@@ -14,7 +14,7 @@ from handrail.tools.pool import AnyTool
 from handrail.tools.tool import PromptView, Tool
 from handrail.tools.wording import missing_field
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 T = TypeVar("T")
 

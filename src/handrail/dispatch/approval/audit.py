@@ -8,7 +8,6 @@ that cannot be written never holds up a decision.
 """
 
 import json
-import logging
 import os
 import threading
 import time
@@ -18,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from handrail.conversation.logger import get_logger
 from handrail.conversation.redact import Redactor, as_entry, telling_name
 from handrail.files.private_folder import make_private_folder
 from handrail.lazy import lazy
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 else:
     pydantic_core = lazy("pydantic_core")  # 25 ms, and hardly any line needs it
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 FORMAT = 1
 MAX_FILE = 16_000_000

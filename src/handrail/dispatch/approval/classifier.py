@@ -1,12 +1,12 @@
 """The Protocol of a classifier that has to be asked, for example a model; it may allow calls in mode auto only."""
 
 import asyncio
-import logging
 from typing import Protocol
 
+from handrail.conversation.logger import get_logger
 from handrail.records import record
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 CLASSIFIER_TIMEOUT = 20.0
 """Seconds after which the user is asked instead of the classifier."""

@@ -1,11 +1,11 @@
 """Decides on requests of the pipeline, with the conditions and checks that take time."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from handrail.conversation.logger import get_logger
 from handrail.dispatch.threads import in_thread
 from handrail.lazy import lazy
 from handrail.permissions.case import Case, looks_around
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     model = lazy("handrail.shell.model")
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Conditions: TypeAlias = "Callable[[model.Analysis, str], Awaitable[tuple[str, ...]]]"
 """Returns the requirements of a command line that do not hold in a folder."""

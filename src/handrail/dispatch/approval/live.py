@@ -1,11 +1,11 @@
 """The policy in force: the current settings, and the changes of this session."""
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from handrail.conversation.logger import get_logger
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
 from handrail.permissions.modes import MODE_ALIASES
@@ -18,7 +18,7 @@ from handrail.tools.permission import Update
 if TYPE_CHECKING:
     from handrail.dispatch.approval.question import SettingsWriter
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Change = Callable[[Policy], Policy]
 FOR_AGENT = "agent"

@@ -1,13 +1,13 @@
 """Asks several at once; the first answer counts, and the others are cancelled."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias, TypeVar
 
+from handrail.conversation.logger import get_logger
 from handrail.dispatch.approval.once import ResolveOnce
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 T = TypeVar("T")
 Racer: TypeAlias = Callable[[], Awaitable[T | None]]

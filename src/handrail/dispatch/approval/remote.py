@@ -10,7 +10,6 @@ answer. Without a coordinator there is no one to ask.
 
 import asyncio
 import json
-import logging
 import os
 import socket
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import Json, ToolUse
+from handrail.conversation.logger import get_logger
 from handrail.dispatch.approval.question import ApprovalAnswer, Handler, Proposal, Question, read_answer
 from handrail.errors import HandrailError
 from handrail.permissions.risk import Level, Risk
@@ -27,7 +27,7 @@ from handrail.tools.cards import Card, FormChoice, FormField
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Deny
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 VERSION = 1
 MAX_LINE = 4_000_000

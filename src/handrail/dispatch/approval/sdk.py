@@ -1,14 +1,14 @@
 """Asks a callback of the program that runs the agent, when nothing else has decided."""
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
+from handrail.conversation.logger import get_logger
 from handrail.dispatch.approval.question import ApprovalAnswer, Question, read_answer
 from handrail.tools.permission import Allow, Deny
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 ToolPermission: TypeAlias = Allow | Deny | bool | Mapping[str, Any]
 """An answer, or the same as yes or no, or as JSON: `{"behavior": "allow", ...}`."""

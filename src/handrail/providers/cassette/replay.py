@@ -6,11 +6,11 @@ Recordings of the same request are played in the order in which they were made. 
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import CassetteMissError, TransportError
 from handrail.http.transport import HttpRequest
 from handrail.providers.cassette.canonical import Canonical, canonical, renormalize
@@ -20,7 +20,7 @@ from handrail.providers.cassette.normalize import Normalizer
 from handrail.providers.cassette.tape import Cassette, Recording
 from handrail.providers.client import SystemClock
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 def log_warning(text: str) -> None:

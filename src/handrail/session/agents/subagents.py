@@ -9,13 +9,13 @@ knows. Each writes a transcript below that of the session.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from handrail.conversation.logger import get_logger
 from handrail.errors import HandrailError
 from handrail.lazy import lazy
 from handrail.session.agents.definitions import LiveDefinitions
@@ -42,7 +42,7 @@ else:
     agent_isolation = lazy("handrail.session.agents.isolation")
     agent_work = lazy("handrail.session.agents.work")
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class Subagents:

@@ -1,6 +1,5 @@
 """Compacts a run's history when it is time: saves what leaves it, asks the model for a summary."""
 
-import logging
 import math
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -9,6 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from handrail.conversation.logger import get_logger
 from handrail.conversation.messages import AssistantMessage, Message
 from handrail.conversation.request import History, Request
 from handrail.errors import HandrailError
@@ -29,7 +29,7 @@ from handrail.loop.side_request import side_request
 from handrail.loop.windows import window_of
 from handrail.session.models.choose import SessionModel
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Ask: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
 """Asks the model with this history and without tools; the text of its answer, empty if there was none."""
