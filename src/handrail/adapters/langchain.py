@@ -37,9 +37,9 @@ def from_langchain(tool: BaseTool, **flags: Unpack[ForeignFlags]) -> ForeignTool
     if not isinstance(tool, BaseTool):
         raise ToolDefinitionError(f"{tool!r} is not a LangChain tool. Put @tool of langchain_core above a function.")
     about = convert_to_openai_tool(tool)["function"]
-    if injected := _injected(tool, about["parameters"]["properties"]):
+    if argument := _graph_argument(tool, about["parameters"]["properties"]):
         raise ToolDefinitionError(
-            f"{tool.name!r} needs {injected!r} of a run of LangGraph. Give a tool that takes what the model sends."
+            f"{tool.name!r} needs {argument!r} of a run of LangGraph. Give a tool that takes what the model sends."
         )
 
     async def invoke(values: Json, ctx: ToolContext) -> Output:
@@ -56,7 +56,7 @@ def from_langchain(tool: BaseTool, **flags: Unpack[ForeignFlags]) -> ForeignTool
     return ForeignTool(tool.name, about["description"], about["parameters"], invoke, flags)
 
 
-def _injected(tool: BaseTool, arguments: Container[str]) -> str:
+def _graph_argument(tool: BaseTool, arguments: Container[str]) -> str:
     """The name of an argument that a run of LangGraph gives, and not the model; the id of a call is known here too."""
     schema = tool.get_input_schema()
     if isinstance(tool.args_schema, Mapping) or not issubclass(schema, BaseModel):

@@ -154,7 +154,7 @@ class ToolSession:
         """
         loop, begun = self._session_loop(name), threading.Event()
         if loop is _running_loop():
-            raise _blocked(name)
+            raise _blocked_error(name)
 
         async def work() -> Outcome:
             begun.set()
@@ -163,7 +163,7 @@ class ToolSession:
         future = asyncio.run_coroutine_threadsafe(work(), loop)
         try:
             if not begun.wait(LOOP_PATIENCE):
-                raise _blocked(name)
+                raise _blocked_error(name)
             return future.result()
         except BaseException:
             future.cancel()
@@ -238,7 +238,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _blocked(name: str) -> HandrailError:
+def _blocked_error(name: str) -> HandrailError:
     return HandrailError(
         f"{name} cannot run: the event loop of its ToolSession waits for the call. "
         "Run the agent with its async methods, or open the session with `with`."

@@ -18,7 +18,7 @@ from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place, guards_files
 from handrail.permissions.guessed_files import guessed_texts, handed_words, searched_folders
 from handrail.permissions.implied_paths import SHALLOW, implied_accesses, list_folder
-from handrail.permissions.made_links import MadeLink, led_to, made_links
+from handrail.permissions.new_links import NewLink, follow_links, new_links
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import possible_files
@@ -147,8 +147,8 @@ class Finder:
         self.policy, self.lookup = policy, lookup
         # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
         self.dotted = analysis.verdict is not CommandVerdict.READ_ONLY
-        self.links: tuple[MadeLink, ...] = ()
-        self.links = made_links(analysis, self.places, lookup)
+        self.links: tuple[NewLink, ...] = ()
+        self.links = new_links(analysis, self.places, lookup)
 
     def files(self, segment: Segment, word: Word, effect: FileEffect, part: int) -> Iterator[FileAccess]:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
@@ -167,7 +167,7 @@ class Finder:
         """A place, and where it leads through links that other commands of the line make."""
         yield place
         if place is not None and self.links:
-            yield from led_to(place, segment, self.links, self.lookup)
+            yield from follow_links(place, segment, self.links, self.lookup)
 
     def find(self, folder: str, path: PathText) -> Iterable[Place | None]:
         """The files of a pattern, and the pattern taken literally where that may be a file; else the path."""
@@ -230,11 +230,13 @@ class Finder:
         for part, found in handed_words(analysis):
             for base in (posixpath.join(self.policy.cwd, folder or "") for folder in found.segment.cwds):
                 texts = removal_texts(found.word, base, self.policy.home, plain=False)
-                yield from self.protected((self.lookup.locate(text, base) for text in texts if text), found.word, part)
+                yield from self.protected_files(
+                    (self.lookup.locate(text, base) for text in texts if text), found.word, part
+                )
             if found.word.has_wildcard:
-                yield from self.protected(self.places(found.segment, found.word), found.word, part)
+                yield from self.protected_files(self.places(found.segment, found.word), found.word, part)
 
-    def protected(self, places: Iterable[Place | None], word: Word, part: int) -> Iterator[FileAccess]:
+    def protected_files(self, places: Iterable[Place | None], word: Word, part: int) -> Iterator[FileAccess]:
         files = (assess_place(self.policy, place, FileEffect.MAYBE, str(word), part) for place in filter(None, places))
         return (file for file in files if file.protected)
 
@@ -245,7 +247,7 @@ class Finder:
                 if folder is None or folder.kind is not FileKind.FOLDER:
                     continue
                 paths = paths_in(folder, filter(None, list_folder(folder, lookup)), name)
-                found = self.protected((Place(path, path, path) for path in paths), top, part)
+                found = self.protected_files((Place(path, path, path) for path in paths), top, part)
                 yield from (file._replace(shown=file.paths[0]) for file in islice(found, 1))
 
 

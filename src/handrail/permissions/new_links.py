@@ -23,7 +23,7 @@ MAX_STEPS = 200
 Places = Callable[[Segment, Word], Iterator[Place | None]]
 
 
-class MadeLink(NamedTuple):
+class NewLink(NamedTuple):
     """A link that will be there when the line runs. `target` None: where it leads is not known."""
 
     segment: Segment
@@ -31,33 +31,33 @@ class MadeLink(NamedTuple):
     target: str | None
 
 
-def made_links(analysis: Analysis, places: Places, lookup: Lookup) -> tuple[MadeLink, ...]:
+def new_links(analysis: Analysis, places: Places, lookup: Lookup) -> tuple[NewLink, ...]:
     """The links that the commands of a line put somewhere, as far as their words are known."""
-    found: list[MadeLink] = []
+    found: list[NewLink] = []
     for segment in analysis.segments if len(analysis.segments) > 1 else ():
         if segment.entry in LINKERS or segment.entry in MOVERS:
             for link in links_of(segment, places, lookup):
                 if len(found) == MAX_LINKS:
-                    return (*found, MadeLink(segment, "/", None))
+                    return (*found, NewLink(segment, "/", None))
                 found.append(link)
     return tuple(found)
 
 
-def links_of(segment: Segment, places: Places, lookup: Lookup) -> Iterator[MadeLink]:
+def links_of(segment: Segment, places: Places, lookup: Lookup) -> Iterator[NewLink]:
     words = (*segment.reads, *segment.writes)
     named = [place for word in words for place in places(segment, word) if place is not None]
     targets = [place for word in segment.writes for place in places(segment, word) if place is not None]
     if len(words) == 1:  # `ln -s a/b` makes the link here
         targets = [place for place in places(segment, literal_word(".")) if place is not None]
     if len(named) > MAX_SOURCES:
-        yield MadeLink(segment, "/", None)
+        yield NewLink(segment, "/", None)
         return
     for source in named:
         moved = () if segment.entry in LINKERS else tuple(links_in(source, lookup))
         for path in (path for target in targets if target != source for path in new_paths(source, target)):
-            ends = made(source, path) if segment.entry in LINKERS else moved_to(path, moved)
+            ends = link_ends(source, path) if segment.entry in LINKERS else moved_ends(path, moved)
             for link, end in ends:
-                yield from (MadeLink(segment, spelled, end) for spelled in {link, lookup.locate(link, "/").real})
+                yield from (NewLink(segment, spelled, end) for spelled in {link, lookup.locate(link, "/").real})
 
 
 def new_paths(source: Place, target: Place) -> Iterator[str]:
@@ -67,7 +67,7 @@ def new_paths(source: Place, target: Place) -> Iterator[str]:
         yield target.absolute
 
 
-def made(source: Place, path: str) -> Iterator[tuple[str, str | None]]:
+def link_ends(source: Place, path: str) -> Iterator[tuple[str, str | None]]:
     """A link to a source, which is seen from here (a hard link) or from the folder of the link."""
     yield path, source.absolute
     yield path, posixpath.join(posixpath.dirname(path), source.spelling)
@@ -87,7 +87,7 @@ def links_in(source: Place, lookup: Lookup) -> Iterator[tuple[str, str | None]]:
         yield link, lookup.read_link(posixpath.join(source.real, link))
 
 
-def moved_to(path: str, links: tuple[tuple[str, str | None], ...]) -> Iterator[tuple[str, str | None]]:
+def moved_ends(path: str, links: tuple[tuple[str, str | None], ...]) -> Iterator[tuple[str, str | None]]:
     """Where links lead from a new folder; not those that stay inside of what is moved."""
     for link, text in links:
         there = posixpath.join(path, link) if link else path
@@ -96,7 +96,7 @@ def moved_to(path: str, links: tuple[tuple[str, str | None], ...]) -> Iterator[t
             yield there, end
 
 
-def led_to(place: Place, segment: Segment, links: tuple[MadeLink, ...], lookup: Lookup) -> Iterator[Place | None]:
+def follow_links(place: Place, segment: Segment, links: tuple[NewLink, ...], lookup: Lookup) -> Iterator[Place | None]:
     """Where a place is in truth for a command, if others of its line made the links on the way to it."""
     seen = {place.absolute, place.real}
     left = list(seen)
