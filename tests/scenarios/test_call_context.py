@@ -255,7 +255,7 @@ async def test_plan_mode_is_entered_by_a_tool_and_left_into_the_mode_before_it(t
 
     _, refused, _, written = results(agent)
     assert "plan" in refused
-    assert written.startswith("Made")
+    assert written.startswith("Created")
     assert (enter.seen, leave.seen) == (["acceptEdits"], [("plan", "acceptEdits")])
     assert context(agent).permissions.mode == "acceptEdits"
 
