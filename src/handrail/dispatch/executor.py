@@ -109,6 +109,7 @@ class ToolExecutor:
 
     async def __aenter__(self) -> Self:
         self._open = True
+        self._context = copy_context()
         self._signal.listen(self.interrupt)
         return self
 
@@ -279,7 +280,8 @@ class ToolExecutor:
             if call.is_repeat:
                 self._complete(call, repeat_outcome(call.use, call.summary, call.before))
                 return
-        call.task = self._loop.create_task(self._run(call), context=call.context)
+        # whoever makes room for a call may be a stranger to it: it runs in the context of the executor, or its own
+        call.task = self._loop.create_task(self._run(call), context=call.context or self._context.copy())
 
     async def _run(self, call: Call) -> None:
         call.entered = True

@@ -54,12 +54,9 @@ def in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *a
     Call the function at once where the loop runs, and from elsewhere in the loop's next step.
 
     A loop that stands still gets it too: another thread may start it again at any moment. If it is closed, nothing runs
-    there, and the function is called at once.
+    there any more, and nothing is called.
     """
     if asyncio._get_running_loop() is loop:  # unlike the public function, it never raises
         function(*args)
-        return
-    try:
-        loop.call_soon_threadsafe(function, *args)
-    except RuntimeError:
-        function(*args)
+    else:
+        from_thread(loop, function, *args)

@@ -19,6 +19,7 @@ from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.request import History
 from handrail.errors import HandrailError
 from handrail.hooks.news import HookNews
+from handrail.loop.attempt_task import check_wait
 from handrail.loop.complete_prompt import CompletedPrompt, CompletePrompt, PromptRefusal
 from handrail.loop.conversation_state import ActiveRun, ConversationState
 from handrail.loop.event_queue import EventQueue
@@ -165,9 +166,13 @@ class AgentLoop:
         """Whether it has begun and is not over."""
         return self._has_started and not self._is_closed and not self.state.is_over
 
+    def check_leave(self) -> None:
+        """HandrailError if `leave` would wait for ever."""
+        check_wait(self._conversation.attempt_task if self._attempt is not None else None)
+
     async def leave(self) -> None:
-        """Stop the running attempt and wait for it. The history records the interruption."""
-        attempt, self._attempt = self._attempt, None
+        """Stop the running attempt and wait for it, from any number of tasks. The history records the interruption."""
+        attempt = self._attempt
         if self._config.observer is not None and self._has_started and not self._is_closed and self.ended is None:
             self._config.observer.run_left(self._conversation.context)
         self._is_closed = True
@@ -178,7 +183,8 @@ class AgentLoop:
         try:
             await attempt.wait()
         finally:
-            if attempt.stopped_by:
+            if attempt.stopped_by and self._attempt is attempt:
+                self._attempt = None
                 self._conversation.history.append(interruption_message(attempt.stopped_by))
 
     # Start

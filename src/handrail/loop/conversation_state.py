@@ -13,6 +13,7 @@ from handrail.conversation.messages import Attachment, Message, UserMessage
 from handrail.conversation.request import Chain, History
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.news import HookNews
+from handrail.loop.attempt_task import check_wait
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -138,6 +139,6 @@ class ConversationState:
         self.history.replace(messages)
 
     async def wait_until_idle(self) -> None:
-        """Wait until a run that was left early has finished writing."""
-        if self.attempt_task is not None and not self.attempt_task.done():
+        """Wait until a run that was left early has finished writing; HandrailError if that wait would never end."""
+        if self.attempt_task is not None and check_wait(self.attempt_task):
             await asyncio.wait((self.attempt_task,))

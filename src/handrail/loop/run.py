@@ -17,6 +17,7 @@ from handrail.conversation.request import History
 from handrail.dispatch.threads import in_loop
 from handrail.lazy import lazy
 from handrail.loop.agent_loop import AgentLoop
+from handrail.loop.attempt_task import check_loop
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import LoopEvent, RunEnded
 from handrail.loop.run_config import RunConfig
@@ -94,8 +95,20 @@ class Run:
         else:
             in_loop(self._event_loop, self.signal.abort, AbortReason.USER)
 
+    def check_close(self) -> None:
+        """HandrailError if closing it here would wait for ever: in what the run waits for, or in another loop."""
+        if self.active and self._event_loop is not None and not self._event_loop.is_closed():
+            self._loop.check_leave()
+            check_loop(self._event_loop)
+
     async def aclose(self) -> None:
-        """Stop the run and wait until all its work has ended. The history can be continued."""
+        """
+        Stop the run and wait until all its work has ended. The history can be continued.
+
+        Raises:
+            HandrailError: a tool, hook or permission callback of the run closes it, or another event loop does.
+        """
+        self.check_close()
         self.signal.abort(AbortReason.USER)
         await self._loop.leave()
         if not self._events.ag_running:  # else another task is reading, and will find that the run was left

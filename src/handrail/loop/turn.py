@@ -31,6 +31,7 @@ from handrail.conversation.stream import (
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.threads import in_loop
+from handrail.loop.attempt_task import check_wait, enter_attempt
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import AlternativesOffered, BlockComplete, LoopEvent, MessageComplete
 from handrail.loop.facts import answer_facts
@@ -137,7 +138,7 @@ class Attempt:
         """Wait until it is settled. Cancelling the wait stops the attempt, but does not end the wait early."""
         assert self._task is not None
         cancelled: asyncio.CancelledError | None = None
-        while not self._task.done():
+        while check_wait(self._task):
             try:
                 await asyncio.wait((self._task,))
             except asyncio.CancelledError as error:
@@ -169,6 +170,7 @@ class Attempt:
             self._task.cancel()
 
     async def _run(self) -> None:
+        enter_attempt()
         try:
             async with self._executor:
                 loop = asyncio.get_running_loop()

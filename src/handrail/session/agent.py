@@ -334,7 +334,12 @@ class Agent(Generic[Structured]):
     # The end
 
     async def aclose(self) -> None:
-        """Stop what runs, also in the background, and close connections and the transcript."""
+        """
+        Stop what runs, also in the background, and close connections and the transcript.
+
+        Raises:
+            HandrailError: a tool, hook or permission callback of the running prompt closes it, or another event loop.
+        """
         await self._session.aclose()
 
     async def __aenter__(self) -> Self:

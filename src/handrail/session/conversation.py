@@ -160,6 +160,11 @@ class Conversation:
         if self._found:
             self.state.catalog.activate(self._found)
 
+    def check_stop(self) -> None:
+        """HandrailError if `stop` would wait for ever."""
+        if run := self._current():
+            run.check_close()
+
     async def stop(self) -> None:
         """Stop the run, wait until nothing of it is left, and tell the hooks that the session ends."""
         if (run := self._current()) and run.active:

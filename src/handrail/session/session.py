@@ -318,6 +318,7 @@ class Session:
 
     async def aclose(self) -> None:
         """Stop what runs, also in the background, and close servers, connections and the transcript."""
+        self.conversation.check_stop()
         while self.on_close:
             await self.on_close.pop()()
         await self.disconnect()
@@ -345,6 +346,7 @@ class Session:
 
     async def disconnect(self) -> None:
         """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""
+        self.conversation.check_stop()
         await self._disconnect_parts()
         await self.model.aclose(answered=self.conversation.state.has_answer)
 
