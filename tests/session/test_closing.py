@@ -1,13 +1,15 @@
 """Closing a run or an agent: it waits until nothing is left, and is refused where that wait would never end."""
 
 import asyncio
-from collections.abc import Callable
+import gc
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import anyio
 import pytest
 
 from handrail import Agent, HandrailError, RunEnded, tool
+from handrail.conversation.stream import MessageStart, StreamEvent
 from handrail.loop.events import RequestSent
 from handrail.testing import ScriptedModel, gate, say, use
 from handrail.tools.events import CallStarted
@@ -189,3 +191,47 @@ def test_a_prompt_does_not_wait_for_a_loop_that_stands_still() -> None:
     loop.run_until_complete(agent.aclose())
     assert agent.ask_sync("And now?").text == "Next."
     loop.close()
+
+
+# What an interrupt stops
+
+
+@pytest.mark.anyio
+async def test_an_interrupt_before_the_answer_begins_stops_no_tools() -> None:
+    agent = Agent(ScriptedModel([[use("1", "wait")]]), [wait], env={})
+    ended = list[str]()
+
+    async for event in agent.run("Go."):
+        if isinstance(event, RequestSent):
+            agent.interrupt()
+        ended += [event.why.value] if isinstance(event, RunEnded) else []
+
+    assert ended == ["aborted_streaming"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("by", ["interrupt", "aclose"])
+async def test_a_model_that_fails_while_it_is_stopped_does_not_change_how_the_run_ends(
+    by: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Fragile:
+        async def stream(self, request: object) -> AsyncGenerator[StreamEvent, None]:
+            try:
+                yield MessageStart("m", "a model")
+                await asyncio.Event().wait()
+            finally:
+                raise ConnectionError("the line was cut")
+
+    unhandled = list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unhandled.append(context))
+    agent = Agent(Fragile(), env={})
+    run, ended = agent.run("Hi."), list[str]()
+    async for event in run:
+        if isinstance(event, MessageStart):
+            agent.interrupt() if by == "interrupt" else await run.aclose()
+        ended += [event.why.value] if isinstance(event, RunEnded) else []
+    del run
+    gc.collect()
+
+    assert (ended, unhandled) == (["aborted_streaming"] if by == "interrupt" else [], [])
+    assert "the model failed while its answer was stopped" in caplog.text

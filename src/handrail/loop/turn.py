@@ -11,6 +11,7 @@ together, or, when the answer is to be asked for again, nothing does.
 """
 
 import asyncio
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -44,6 +45,8 @@ from handrail.records import record
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.context import NO_BUDGET, Budget, message_of_one_call
 from handrail.tools.outcome import Outcome, Status
+
+log = logging.getLogger(__name__)
 
 GO_ON = Text("Go on.")
 ENDED_EARLY = StreamFailure("cut", "the stream ended before the answer was complete", retryable=True)
@@ -99,6 +102,8 @@ class Attempt:
         self.events = cast("Channel[LoopEvent]", self._executor.events)
         self._partial = PartialAnswer(turn.request.model, conversation.history.call_ids)
         self._is_streaming = False
+        self._if_aborted = Why.ABORTED_STREAMING
+        """What an interrupt stops now: the answer, or the calls after it."""
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._silence = SilenceWatch(turn.request.model, self.events.put)
@@ -165,7 +170,7 @@ class Attempt:
     # The task
 
     def _on_abort(self, _reason: AbortReason) -> None:
-        self.stopped_by = self.stopped_by or (Why.ABORTED_STREAMING if self._is_streaming else Why.ABORTED_TOOLS)
+        self.stopped_by = self.stopped_by or self._if_aborted
         if self._is_streaming and self._task and self._task is not asyncio.current_task():
             self._task.cancel()
 
@@ -192,13 +197,16 @@ class Attempt:
         try:
             if not self.stopped_by:
                 await (self._stream_two() if self._config.choose_answer else self._stream_one(self._partial, live=True))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, Exception) as error:
             task = asyncio.current_task()
             if self.stopped_by is None or task is None:
                 raise
             task.uncancel()  # `stop` cancelled it, not a caller that wants the task to end
+            if not isinstance(error, asyncio.CancelledError):
+                log.exception("the model failed while its answer was stopped")
         finally:
             self._is_streaming = False
+            self._if_aborted = Why.ABORTED_TOOLS
             self._silence.stop()
             self.seconds = loop.time() - started
 
@@ -368,6 +376,7 @@ class DeferredCallAttempt(Attempt):
         turn = TurnRequest(Request(config.model_name, conversation.history), turn=0)
         super().__init__(config, conversation, turn, signal, journal)
         self._use = use
+        self._if_aborted = Why.ABORTED_TOOLS
 
     async def _stream(self) -> None:
         """There is nothing to stream."""
