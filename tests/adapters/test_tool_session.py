@@ -190,6 +190,37 @@ def test_a_thread_that_waits_for_a_call_goes_on_when_the_session_is_closed(folde
     assert statuses == [Status.CANCELLED]
 
 
+def test_a_call_that_comes_in_the_moment_of_closing_is_told_so(folder: Path) -> None:
+    submitted, problems = threading.Event(), list[str]()
+
+    class Loop(asyncio.SelectorEventLoop):
+        def call_soon_threadsafe(self, *args: Any, **options: Any) -> asyncio.Handle:  # type: ignore[override]
+            handle = super().call_soon_threadsafe(*args, **options)
+            submitted.set()
+            return handle
+
+    def call(session: ToolSession) -> None:
+        try:
+            session.call_sync("Glob", NAMED)
+        except HandrailError as error:
+            problems.append(str(error))
+
+    async def close() -> threading.Thread:
+        async with ToolSession(cwd=folder) as session:
+            submitted.clear()
+            thread = threading.Thread(target=call, args=[session], daemon=True)
+            thread.start()
+            assert submitted.wait(10)
+        return thread
+
+    loop = Loop()
+    thread = loop.run_until_complete(close())
+    loop.close()
+    thread.join(5)
+
+    assert problems == ["Glob was not run: its session was closed. Close the session after its calls."]
+
+
 # What it is given, and what it imports
 
 

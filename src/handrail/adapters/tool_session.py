@@ -11,8 +11,10 @@ import asyncio
 import itertools
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -118,6 +120,10 @@ class ToolSession:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
         self._is_closed = False
+        self._submitting = threading.Lock()
+        """Held to submit a call and to close the session, so that no call is submitted to a loop that ends."""
+        self._submitted: set[Future[Outcome]] = set()
+        """The calls of other threads and loops that are not over."""
 
     @property
     def definitions(self) -> tuple[OfferedTool, ...]:
@@ -140,10 +146,10 @@ class ToolSession:
         Raises:
             HandrailError: the session is not open.
         """
-        loop, work = self._session_loop(name), self._call(name, values, call_id)
-        if loop is asyncio.get_running_loop():
-            return await work
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+        work = partial(self._call, name, values, call_id)
+        if self._session_loop(name) is asyncio.get_running_loop():
+            return await work()
+        return await asyncio.wrap_future(self._submit(name, work))
 
     def call_sync(self, name: str, values: Json, call_id: str = "") -> Outcome:
         """
@@ -152,15 +158,15 @@ class ToolSession:
         Raises:
             HandrailError: the session is not open, or its event loop waits for this very call.
         """
-        loop, begun = self._session_loop(name), threading.Event()
-        if loop is _running_loop():
+        begun = threading.Event()
+        if self._session_loop(name) is _running_loop():
             raise _blocked_error(name)
 
         async def work() -> Outcome:
             begun.set()
             return await self._call(name, values, call_id)
 
-        future = asyncio.run_coroutine_threadsafe(work(), loop)
+        future = self._submit(name, work)
         try:
             if not begun.wait(LOOP_PATIENCE):
                 raise _blocked_error(name)
@@ -168,6 +174,15 @@ class ToolSession:
         except BaseException:
             future.cancel()
             raise
+
+    def _submit(self, name: str, work: Callable[[], Coroutine[Any, Any, Outcome]]) -> Future[Outcome]:
+        """Begin the work in the loop of the session, which does not end before it."""
+        with self._submitting:
+            loop = self._session_loop(name)
+            future = asyncio.run_coroutine_threadsafe(work(), loop)
+            self._submitted.add(future)
+        future.add_done_callback(self._submitted.discard)
+        return future
 
     def _session_loop(self, name: str) -> asyncio.AbstractEventLoop:
         if self._is_closed:
@@ -205,8 +220,11 @@ class ToolSession:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._is_closed = True
+        with self._submitting:
+            self._is_closed = True
         await self._calls.aclose()
+        while submitted := tuple(self._submitted):
+            await asyncio.gather(*map(asyncio.wrap_future, submitted), return_exceptions=True)
         await self._session.aclose()
 
     def __enter__(self) -> Self:
