@@ -20,6 +20,7 @@ from handrail.loop.events import RequestSent, RunStarted
 from handrail.loop.limits import Limits
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
+from handrail.tools.context import Progress
 from handrail.tools.events import CallStarted
 from tests.forked import reference_server, unmeasured
 from tests.opening import open_agent
@@ -197,6 +198,64 @@ def test_leaving_events_early_without_an_event_loop_stops_the_run() -> None:
             break
 
     assert not agent.running
+    assert agent.ask_sync("And?").text == "Done."
+
+
+def test_an_agent_can_be_closed_while_its_events_are_still_at_hand() -> None:
+    agent = Agent(scripted([use("1", "shout", text="a")], [say("Done.")]), [shout], env={})
+
+    events = agent.run_sync("Go.")
+
+    def read() -> None:
+        with agent:
+            for event in events:
+                if isinstance(event, CallStarted):
+                    raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read()
+    assert (list(events), agent.running) == ([], False)
+
+
+def test_the_next_prompt_may_come_when_the_last_event_was_read_and_the_events_are_still_at_hand() -> None:
+    agent = Agent(scripted([say("One.")], [say("Two.")], [say("Three.")]), env={})
+    first = agent.run_sync("1?")
+    while not isinstance(next(first), RunEnded):
+        pass
+    second = agent.run_sync("2?")
+    while not isinstance(next(second), RunEnded):
+        pass
+
+    assert agent.ask_sync("3?").text == "Three."
+
+
+def test_events_that_are_dropped_inside_an_event_loop_stop_the_run() -> None:
+    agent = Agent(scripted([use("1", "shout", text="a")], [say("Done.")]), [shout], env={})
+    kept = [agent.run_sync("Go.")]
+    while not isinstance(next(kept[0]), CallStarted):
+        pass
+
+    async def drop() -> None:
+        kept.clear()
+
+    asyncio.run(drop())
+
+    assert not agent.running
+    assert agent.ask_sync("And?").text == "Done."
+
+
+def test_a_ctrl_c_that_hits_a_call_while_an_event_leaves_the_loop_ends_the_run_and_nothing_else() -> None:
+    @tool(read_only=True)
+    async def interrupted(ctx: ToolContext) -> str:
+        """Be hit by the signal in the step in which its progress is read."""
+        ctx.progress(Progress("now"))
+        await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    agent = Agent(scripted([use("1", "interrupted")], [say("Done.")]), [interrupted], env={})
+
+    with pytest.raises(KeyboardInterrupt):
+        list(agent.run_sync("Go."))
     assert agent.ask_sync("And?").text == "Done."
 
 
