@@ -42,10 +42,11 @@ class Mailbox:
         return len(self._messages) + self._needs_run
 
     def post(self, message: UserMessage, *, submit: bool = False) -> None:
-        """Queue a message; with `submit`, running tools that give way to a new message are stopped."""
+        """Queue a message, from any thread; with `submit`, running tools that give way to a new message are stopped."""
         self._messages.append(message)
-        if submit and self.on_submit:
-            self.on_submit(AbortReason.SUBMIT)
+        on_submit = self.on_submit
+        if submit and on_submit is not None:
+            on_submit(AbortReason.SUBMIT)
 
     def note(self, note: Attachment, *, wakes: bool = False, most: int = 0) -> None:
         """
@@ -68,9 +69,10 @@ class Mailbox:
 
     def take(self) -> tuple[UserMessage, ...]:
         """Take all messages, in the order they came."""
-        messages = tuple(self._messages)
-        self._messages.clear()
-        return messages
+        messages = list[UserMessage]()
+        while self._messages:  # one by one: another thread may post meanwhile
+            messages.append(self._messages.popleft())
+        return tuple(messages)
 
 
 def new_chain(session_id: str = "") -> Chain:
