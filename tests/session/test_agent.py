@@ -2,11 +2,13 @@
 
 import asyncio
 import gc
+import itertools
 import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import anyio
@@ -16,8 +18,9 @@ from handrail import Agent, HandrailError, Image, RunEnded, Text, ToolContext, T
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.stream import MessageStart, StreamEvent, StreamFailure
 from handrail.errors import ProviderSetupError
-from handrail.loop.events import RequestSent, RunStarted
+from handrail.loop.events import LoopEvent, RequestSent, RunStarted
 from handrail.loop.limits import Limits
+from handrail.loop.run import Run
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.context import Progress
@@ -438,6 +441,38 @@ def test_an_interrupt_between_two_events_ends_a_run_without_a_loop(call: Callabl
         ended += [event.why.value] if isinstance(event, RunEnded) else []
 
     assert ended == ["aborted_streaming"]
+
+
+@pytest.mark.parametrize("line", range(4))
+def test_an_interrupt_in_the_moment_in_which_a_run_begins_ends_it(line: int) -> None:
+    """The run begins before this line of `interrupt`, as it may in another thread."""
+
+    class Silent:
+        async def stream(self, request: object) -> AsyncGenerator[StreamEvent, None]:
+            yield MessageStart("m", "a model")
+            await asyncio.Event().wait()
+
+    agent = Agent(Silent(), env={})
+    events, lines, read = agent.run_sync("Hi."), list[int](), list[LoopEvent]()
+
+    def begin(frame: FrameType, kind: str, _arg: object) -> Any:
+        if frame.f_code is not Run.interrupt.__code__:
+            return None
+        if kind == "line":
+            lines.append(frame.f_lineno)
+            if len(lines) == line + 1:
+                read.extend(itertools.takewhile(lambda event: not isinstance(event, MessageStart), events))
+        return begin
+
+    tracer = sys.gettrace()
+    sys.settrace(begin)
+    try:
+        agent.interrupt()
+    finally:
+        sys.settrace(tracer)
+
+    read.extend(events)
+    assert [event.why.value for event in read if isinstance(event, RunEnded)] == ["aborted_streaming"]
 
 
 @pytest.mark.anyio

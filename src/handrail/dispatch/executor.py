@@ -280,7 +280,7 @@ class ToolExecutor:
             if call.is_repeat:
                 self._complete(call, repeat_outcome(call.use, call.summary, call.before))
                 return
-        # whoever makes room for a call may be a stranger to it: it runs in the context of the executor, or its own
+        # another call may have made room for it: it runs in the context of the executor, or in its own
         call.task = self._loop.create_task(self._run(call), context=call.context or self._context.copy())
 
     async def _run(self, call: Call) -> None:

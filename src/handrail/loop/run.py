@@ -47,6 +47,7 @@ class Run:
         self.signal = AbortSignal()
         """Aborting this signal stops the run, from anywhere in the thread of its event loop."""
         self._event_loop: asyncio.AbstractEventLoop | None = None
+        self._is_interrupted = False
         self._loop = AgentLoop(config, conversation, prompt, expansion, instructions=instructions, signal=self.signal)
         self._events = cast("AsyncGeneratorType[LoopEvent, None]", self._loop.events(weakref.ref(self)))
 
@@ -55,6 +56,8 @@ class Run:
 
     async def __anext__(self) -> LoopEvent:
         self._event_loop = asyncio.get_running_loop()
+        if self._is_interrupted:
+            self.signal.abort(AbortReason.USER)
         try:
             return await self._events.__anext__()
         except StopAsyncIteration:
@@ -90,9 +93,8 @@ class Run:
 
     def interrupt(self) -> None:
         """Stop everything, from any thread; RunEnded follows when it has stopped."""
-        if self._event_loop is None:
-            self.signal.abort(AbortReason.USER)
-        else:
+        self._is_interrupted = True  # first, for a run that begins in another thread just now and has no loop yet
+        if self._event_loop is not None:
             in_loop(self._event_loop, self.signal.abort, AbortReason.USER)
 
     def check_close(self) -> None:

@@ -11,12 +11,12 @@ together, or, when the answer is to be asked for again, nothing does.
 """
 
 import asyncio
-import logging
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.logger import get_logger
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.request import Request
 from handrail.conversation.stream import (
@@ -46,7 +46,7 @@ from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.context import NO_BUDGET, Budget, message_of_one_call
 from handrail.tools.outcome import Outcome, Status
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 GO_ON = Text("Go on.")
 ENDED_EARLY = StreamFailure("cut", "the stream ended before the answer was complete", retryable=True)
