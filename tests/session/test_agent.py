@@ -342,6 +342,8 @@ def test_an_agent_in_a_with_statement_goes_on_after_ctrl_c(tmp_path: Path) -> No
 
 
 def test_a_prompt_without_async_leaves_no_complaint_about_its_mcp_servers(caplog: pytest.LogCaptureFixture) -> None:
+    gc.collect()  # what tests before this one have lost
+    caplog.clear()
     env = unmeasured() | {"HANDRAIL_MCP_WAIT_MS": "60000"}
     with Agent(scripted([say("One.")], [say("Two.")]), mcp_servers={"new": reference_server()}, env=env) as agent:
         assert [str(agent.ask_sync(prompt)) for prompt in ("1?", "2?")] == ["One.", "Two."]
