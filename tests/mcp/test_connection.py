@@ -21,6 +21,7 @@ from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_once
 from handrail.mcp.tools import McpTool
 from tests.forked import reference_server, unmeasured
 from tests.mcp import program as talkative
+from tests.processes.seen import alive
 
 pytestmark = pytest.mark.anyio
 
@@ -68,6 +69,45 @@ async def test_a_lost_program_keeps_its_tools_and_says_why_it_cannot_be_called()
         with pytest.raises(McpError, match=r"is not connected.*exit code 3"):
             await call(connection)
         await connection.aclose()
+
+
+PID = "answer({'content': [{'type': 'text', 'text': str(os.getpid())}]})"
+
+
+async def connect(config: ServerConfig) -> tuple[ServerConnection, int]:
+    """A connection, and the process id that a call of its tool gives."""
+    connection = ServerConnection("s", lambda: config)
+    connection.start()
+    await connection.wait_until_settled()
+    return connection, int((await call(connection)).blocks[0].text)
+
+
+async def test_closing_waits_for_a_lost_program_that_is_just_being_ended() -> None:
+    with anyio.fail_after(30):
+        connection, pid = await connect(program("['t']", f"import os, signal; os.close(0); {PID}; signal.pause()"))
+        with pytest.raises(McpError):
+            await call(connection)
+        while connection.server is not None and connection.status != "failed":
+            await anyio.lowlevel.checkpoint()
+        await connection.aclose()
+
+    assert not alive(pid)
+
+
+def test_a_program_is_ended_also_if_closing_is_cancelled_and_the_loop_ends() -> None:
+    async def main() -> tuple[object, int]:
+        connection, pid = await connect(program("['t']", f"import os, signal; {PID}; signal.pause()"))
+        server = connection.server
+        assert server is not None
+        closing = asyncio.create_task(connection.aclose())
+        await asyncio.wait({server.peer.ended})
+        await asyncio.sleep(0)
+        closing.cancel()
+        return server, pid
+
+    _server, pid = asyncio.run(main())
+
+    assert not alive(pid)
 
 
 async def test_a_list_that_changes_is_listed_anew_and_what_stays_the_same_stays_the_same_tool() -> None:

@@ -10,7 +10,7 @@ from handrail.conversation.logger import get_logger
 from handrail.errors import LspAnswerError, LspError
 from handrail.lsp.framing import MAX_LINE, LspMessage, frame, parse_body, read_body
 from handrail.lsp.texts import clean_text
-from handrail.processes.pipes import Pipes, start_with_pipes
+from handrail.processes.pipes import Pipes, end_program, start_with_pipes
 from handrail.processes.spawn import ProcessSpec, Running
 from handrail.records import record
 
@@ -109,21 +109,18 @@ class LanguagePeer:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        if not self.ended.done():
-            with contextlib.suppress(TimeoutError, LspError, OSError):
-                async with asyncio.timeout(GRACE):
-                    await self.request("shutdown", None)
-                    await self.notify("exit", None)
-        self._pipes.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._running.wait(), GRACE)
-        await self._running.stop_and_wait()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._end("it was closed")
-        self._pipes.close()
-        self._release()
+        try:
+            if not self.ended.done():
+                with contextlib.suppress(TimeoutError, LspError, OSError):
+                    async with asyncio.timeout(GRACE):
+                        await self.request("shutdown", None)
+                        await self.notify("exit", None)
+        finally:
+            try:
+                await end_program(self._running, self._pipes, self._tasks, GRACE)
+            finally:
+                self._end("it was closed")
+                self._release()
 
     async def _send(self, message: LspMessage) -> None:
         if self.ended.done():
@@ -132,6 +129,8 @@ class LanguagePeer:
         if stdin.transport.get_write_buffer_size() > MAX_UNREAD:
             raise LspError(f"The language server {self.name!r} does not read what it is sent.")
         try:
+            if stdin.is_closing():  # it takes no more, and what is written is lost without a word
+                raise BrokenPipeError
             stdin.write(frame(message))
             if stdin.transport.get_write_buffer_size():
                 await stdin.drain()

@@ -150,8 +150,8 @@ class ServerConnection:
     async def _reconnect(self) -> None:
         """After a loss: try again and again, if it is elsewhere. A program that ended is not started again."""
         lost = self.server.peer.ended.result() if self.server else ""
-        await self._drop()
         self.status, self.error = "failed", f"it is lost: {lost.rstrip('.')}."
+        await self._drop()
         for seconds in BACKOFF if self._is_remote() else ():
             self.status = "pending"
             self._events.on_change()
@@ -205,9 +205,10 @@ class ServerConnection:
         self._settled.set()
 
     async def _drop(self) -> None:
-        server, self.server = self.server, None
-        if server is not None:
-            await server.aclose()
+        """Close the server. If that is cancelled, it is still there to be closed."""
+        if self.server is not None:
+            await self.server.aclose()
+            self.server = None
 
     async def _serve(self, server: Server) -> None:
         """Until the connection ends: list anew what has changed."""

@@ -1,7 +1,6 @@
 """An MCP server as a child process: one JSON message per line on its standard input and output."""
 
 import asyncio
-import contextlib
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from handrail.errors import McpError
 from handrail.mcp.messages import Message, read_message, shown_text
 from handrail.mcp.pace import MessagePace
 from handrail.mcp.peer import Peer
-from handrail.processes.pipes import Pipes, start_with_pipes
+from handrail.processes.pipes import Pipes, end_program, start_with_pipes
 from handrail.processes.spawn import ProcessSpec, Running
 
 log = get_logger(__name__)
@@ -70,6 +69,8 @@ class StdioWire:
     async def send(self, message: Message, headers: Mapping[str, str]) -> None:
         stdin = self._pipes.stdin
         try:
+            if stdin.is_closing():  # it takes no more, and what is written is lost without a word
+                raise BrokenPipeError
             stdin.write(_line(message))
             if stdin.transport.get_write_buffer_size():
                 await stdin.drain()
@@ -94,15 +95,10 @@ class StdioWire:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        self._pipes.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._running.wait(), GRACE)
-        await self._running.stop_and_wait()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._pipes.close()
-        self._release()
+        try:
+            await end_program(self._running, self._pipes, self._tasks, GRACE)
+        finally:
+            self._release()
 
     async def _read(self) -> None:
         pace = MessagePace()

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 
 from handrail.processes.spawn import ProcessSpec, Running, start
 from handrail.records import record
@@ -36,6 +38,26 @@ async def start_with_pipes(command: ProcessSpec, limit: int) -> tuple[Running, P
     finally:
         for fd in theirs:
             os.close(fd)
+
+
+async def end_program(running: Running, pipes: Pipes, readers: Iterable["asyncio.Task[None]"], grace: float) -> None:
+    """
+    Close its standard input, and end the program and everything that it started if it does not exit by itself.
+
+    Cancelling this only shortens the grace: nothing of the program is left in any case.
+    """
+    pipes.stdin.close()
+    try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(running.wait(), grace)
+    finally:
+        try:
+            await running.stop_and_wait()
+        finally:
+            for reader in readers:
+                reader.cancel()
+            pipes.close()
+    await asyncio.gather(*readers, return_exceptions=True)
 
 
 async def _open_pipes(limit: int) -> tuple[Pipes, tuple[int, int, int]]:
