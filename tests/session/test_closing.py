@@ -235,3 +235,29 @@ async def test_a_model_that_fails_while_it_is_stopped_does_not_change_how_the_ru
 
     assert (ended, unhandled) == (["aborted_streaming"] if by == "interrupt" else [], [])
     assert "the model failed while its answer was stopped" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_a_failure_that_the_reader_of_a_run_leaves_unread_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    failed = asyncio.Event()
+
+    class Failing:
+        async def stream(self, request: object) -> AsyncGenerator[StreamEvent, None]:
+            yield MessageStart("m", "a model")
+            failed.set()
+            raise ConnectionError("the line was cut")
+
+    unhandled = list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unhandled.append(context))
+    agent = Agent(Failing(), env={})
+    run = agent.run("Hi.")
+    async for event in run:
+        if isinstance(event, MessageStart):
+            await failed.wait()
+            await anyio.wait_all_tasks_blocked()
+            await run.aclose()
+    del run
+    gc.collect()
+
+    assert unhandled == []
+    assert "the line was cut" in caplog.text

@@ -178,11 +178,14 @@ class AgentLoop:
         self._is_closed = True
         self._queue.clear()
         if attempt is None or attempt.is_settled:
+            if attempt is not None:
+                attempt.log_failure()
             return
         attempt.stop()
         try:
             await attempt.wait()
         finally:
+            attempt.log_failure()
             if attempt.stopped_by and self._attempt is attempt:
                 self._attempt = None
                 self._conversation.history.append(interruption_message(attempt.stopped_by))

@@ -157,6 +157,12 @@ class Attempt:
         assert self._task is not None
         self._task.result()
 
+    def log_failure(self) -> None:
+        """Log an unexpected error of the task, for a run that was left before it was raised."""
+        task = self._task
+        if task is not None and task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            log.error("the turn of a run that was left had failed", exc_info=error)
+
     @property
     def calls(self) -> tuple[ToolUse, ...]:
         """The calls of the answer so far that can run."""
