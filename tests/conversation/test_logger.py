@@ -41,3 +41,13 @@ def test_neither_does_a_message_nor_its_arguments(caplog: pytest.LogCaptureFixtu
     [record] = caplog.records
     assert record.getMessage().startswith("refused: {'key': '[redacted:")
     assert KEY not in repr(vars(record))
+
+
+def test_a_value_without_a_text_does_not_make_logging_fail(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def __repr__(self) -> str:
+            raise ValueError("no text")
+
+    get_logger("handrail.test").warning("%s raised", Broken())
+
+    assert [record.getMessage() for record in caplog.records] == ["%s raised (ValueError: its values cannot be shown)"]

@@ -44,14 +44,16 @@ def from_langchain(tool: BaseTool, **flags: Unpack[ForeignFlags]) -> ForeignTool
 
     async def invoke(values: Json, ctx: ToolContext) -> Output:
         try:
-            said = await tool.ainvoke({"type": "tool_call", "id": ctx.use.id, "name": tool.name, "args": dict(values)})
+            message = await tool.ainvoke(
+                {"type": "tool_call", "id": ctx.use.id, "name": tool.name, "args": dict(values)}
+            )
         except ToolException as error:
             raise ToolError(str(error)) from error
         except ValidationError as error:
             raise input_problem(tool.name, error) from error
-        if not isinstance(said, ToolMessage):
-            return Output(data=said)
-        return _output(said.content, is_error=said.status == "error")
+        if not isinstance(message, ToolMessage):
+            return Output(data=message)
+        return _output(message.content, is_error=message.status == "error")
 
     return ForeignTool(tool.name, about["description"], about["parameters"], invoke, flags)
 

@@ -86,10 +86,10 @@ def read_answer(data: object) -> ClusterAnswer:
 def attempt_end(attempt: CellAttempt, answer: ClusterAnswer) -> AttemptEnd:
     """How an attempt ended, as a result of its own cell, whatever the worker says whose it is."""
     if answer.end:
-        told = answer.end.result
-        own = _result(attempt, CellVerdict(CellStatus(told.status), told.why[:MAX_TEXT], told.text), {})
+        reported = answer.end.result
+        own = _result(attempt, CellVerdict(CellStatus(reported.status), reported.why[:MAX_TEXT], reported.text), {})
         figures = ("seconds", "turns", "dollars", "denials", "unasked")
-        result = replace(own, **{name: getattr(told, name) for name in figures})
+        result = replace(own, **{name: getattr(reported, name) for name in figures})
         return AttemptEnd(result, answer.end.retryable and not result.is_final)
     text = f"{answer.lost} began it and was lost." if answer.lost else answer.problem
     verdict = CellVerdict(CellStatus.INFRASTRUCTURE, LOST if answer.lost else NOT_STARTED, text, bool(answer.lost))

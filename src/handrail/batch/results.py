@@ -247,17 +247,17 @@ class AttemptLog:
         return attempt
 
     def end(self, result: CellResult) -> CellResult:
-        """Keep how the newest attempt of a cell ended; the result as it is kept, with what the earlier ones cost."""
+        """Keep how the newest attempt of a cell ended; the result that is written, with what the earlier ones cost."""
         before = self._last.get(result.key)
-        kept = replace(result, unpriced_attempts=result.attempts - 1)
+        written = replace(result, unpriced_attempts=result.attempts - 1)
         if before:
             unpriced = before.unpriced_attempts + (before.dollars is None)
             cut_off = result.attempts - before.attempts - 1
             lost = before.lost_dollars + (before.dollars or 0.0)
-            kept = replace(result, lost_dollars=lost, unpriced_attempts=unpriced + cut_off)
-        self._results.write(self._seal.add({"version": VERSION, **asdict(kept)}))
-        self._last[result.key] = kept
-        return kept
+            written = replace(result, lost_dollars=lost, unpriced_attempts=unpriced + cut_off)
+        self._results.write(self._seal.add({"version": VERSION, **asdict(written)}))
+        self._last[result.key] = written
+        return written
 
     def close(self) -> None:
         """Close both files."""

@@ -25,8 +25,16 @@ def get_logger(name: str) -> logging.Logger:
 def remove_secrets(record: logging.LogRecord) -> bool:
     """Put texts without secrets in the place of the message and of the exception, which may hold them in any object."""
     redactor = redact.build_redactor(os.environ)
-    record.msg, record.args = redactor.text(record.getMessage()), ()
+    record.msg, record.args = redactor.text(_message(record)), ()
     if record.exc_info:
         record.exc_text = redactor.text(FORMATTER.formatException(record.exc_info))
         record.exc_info = None
     return True
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The message; without its values if one of them, such as a tool of the user, has no text."""
+    try:
+        return record.getMessage()
+    except Exception as error:  # noqa: BLE001  # logging must not fail where a failure is logged
+        return f"{record.msg} ({type(error).__name__}: its values cannot be shown)"

@@ -133,15 +133,15 @@ def without_excess_media(blocks: tuple[ResultBlock, ...]) -> tuple[ResultBlock, 
     sizes = [media_size(block) for block in blocks]
     if sum(sizes) <= MAX_MEDIA_CHARS and sum(map(bool, sizes)) <= MAX_MEDIA:
         return blocks
-    room, places, kept, left_out = MAX_MEDIA_CHARS, MAX_MEDIA, list[ResultBlock](), list[int]()
+    room, places, shown, left_out = MAX_MEDIA_CHARS, MAX_MEDIA, list[ResultBlock](), list[int]()
     for block, size in zip(blocks, sizes, strict=True):
         if size and (size > room or not places):
             left_out.append(size)
         else:
-            kept.append(block)
+            shown.append(block)
             room, places = room - size, places - bool(size)
     note = f"[{len(left_out):,} images or documents are left out: {sum(left_out):,} characters in base64 are too much]"
-    return (*kept, Text(note))
+    return (*shown, Text(note))
 
 
 def media_size(block: ResultBlock) -> int:

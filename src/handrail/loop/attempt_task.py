@@ -2,7 +2,7 @@
 Waiting for the task of an attempt.
 
 Two waits would never end, and are refused: a call, hook or question of the attempt that waits for it is itself waited
-for, and a task of another event loop wakes nobody in this one.
+for, and a task of another event loop wakes no task of this one.
 """
 
 import asyncio

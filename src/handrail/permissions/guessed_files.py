@@ -32,9 +32,9 @@ SEARCHES = frozenset(("grep", "egrep", "fgrep"))
 def guessed_texts(segment: Segment) -> Iterator[tuple[str, str]]:
     """The texts in the words of a command that may be names of files, each with a folder that it is seen from."""
     if not is_described(segment):
-        told = told_words(segment)
+        known_positions = known_words(segment)
         for word in segment.argv[1 : MAX_GUESSED + 1]:
-            if (word.start, word.end) not in told:
+            if (word.start, word.end) not in known_positions:
                 texts = [text for known in texts_of(word) for text in texts_in(known)]
                 texts += [text.removesuffix(end) for end in ENDINGS.get(segment.name, ()) for text in texts]
                 yield from ((text, folder or "") for text in dict.fromkeys(texts) for folder in segment.cwds)
@@ -70,7 +70,7 @@ def writes_words(segment: Segment) -> bool:
     return any((word.start, word.end) not in targets for word in segment.writes)
 
 
-def told_words(segment: Segment) -> set[tuple[int, int]]:
+def known_words(segment: Segment) -> set[tuple[int, int]]:
     """Where the words stand that it only runs, or puts into variables."""
     words = [word for effect in segment.effects for word in effect.child]
     words += [effect.word for effect in segment.effects if effect.does is Does.STARTS and effect.word is not None]
@@ -85,9 +85,9 @@ def handed_words(analysis: Analysis) -> Iterator[tuple[int, Removal]]:
         if segment.verdict is CommandVerdict.READ_ONLY:
             continue
         targets = [redirection.target for redirection in segment.redirections]
-        told, described = told_words(segment), is_described(segment)
+        known_positions, described = known_words(segment), is_described(segment)
         for word in (*segment.argv[1 : MAX_GUESSED + 1], *targets):
-            if is_followed(word, described=described or (word.start, word.end) in told):
+            if is_followed(word, described=described or (word.start, word.end) in known_positions):
                 yield from ((part, found) for found in Follower(line, guesses=False).follow(segment, word))
         for word in segment.writes if None in segment.cwds else ():
             yield from ((part, found) for found in line.in_named_folders(word, whole=True))
@@ -171,7 +171,7 @@ def is_listing(source: Segment) -> bool:
 
 
 def has_filter(source: Segment) -> bool:
-    """Whether a search is told which files to look at."""
+    """Whether a search is given which files to look at."""
     return any(str(word).startswith(("--include", "--exclude")) for word in source.argv)
 
 

@@ -29,11 +29,11 @@ class HasContext(Protocol):
 class OverlappingCalls:
     """Runs the calls of one caller. A call that fails stops no other: it is not known which belong together."""
 
-    def __init__(self, session: Session, kept: HasContext) -> None:
+    def __init__(self, session: Session, holder: HasContext) -> None:
         self._session = session
-        self._kept = kept
+        self._holder = holder
         self._executor: ToolExecutor | None = None
-        self._taken = self._unfinished = 0
+        self._call_count = self._unfinished = 0
         self._arrival = asyncio.Lock()  # wakes in the order of arrival
         self._idle = asyncio.Event()
         self._is_closed = False
@@ -64,16 +64,16 @@ class OverlappingCalls:
 
     async def _admit(self, name: str) -> ToolExecutor:
         """The executor for one more call."""
-        if self._executor is not None and self._taken >= MAX_CALLS:
+        if self._executor is not None and self._call_count >= MAX_CALLS:
             await self._idle.wait()
         if self._is_closed:
             raise HandrailError(f"{name} was not run: its session was closed. Close the session after its calls.")
         if self._executor is None:
             self._executor = await self._open().__aenter__()
             self._executor.finish()  # nothing is held back for the end of an answer
-            self._taken = 0
+            self._call_count = 0
             self._idle.clear()
-        self._taken += 1
+        self._call_count += 1
         self._unfinished += 1
         return self._executor
 
@@ -81,7 +81,7 @@ class OverlappingCalls:
         config, state = self._session.conversation.config, self._session.conversation.state
         return ToolExecutor(
             state.catalog.pool,
-            self._kept.context,
+            self._holder.context,
             state.store,
             rails=config.rails,
             scheduling=config.scheduling,
@@ -91,7 +91,7 @@ class OverlappingCalls:
 
     async def _close(self, executor: ToolExecutor) -> None:
         self._executor = None
-        self._kept.context = executor.run
+        self._holder.context = executor.run
         self._idle.set()
         await executor.aclose()
 

@@ -43,11 +43,14 @@ async def explain(chosen: argparse.Namespace) -> dict[str, Any]:
         tools = KnownTools(preview.loaders)
         request = tools.request(tools.read_call(chosen.tool, chosen.input), preview.policy.cwd)
         found = await preview.look(request, preview.policy)
-        told = {**explanation(found, hooks_asked=chosen.run_hooks), "files": list(preview.files)}
+        report = {**explanation(found, hooks_asked=chosen.run_hooks), "files": list(preview.files)}
         if preview.ignores_folder:
             async with open_preview(chosen, lambda _warning: None, trust=True) as trusted:
-                told["changes"] = [*try_change(found, told["decision"], trusted.policy, TRUSTED), *told["changes"]]
-        return told
+                report["changes"] = [
+                    *try_change(found, report["decision"], trusted.policy, TRUSTED),
+                    *report["changes"],
+                ]
+        return report
 
 
 def explanation(call: PreviewedCall, *, hooks_asked: bool) -> dict[str, Any]:
