@@ -1,7 +1,9 @@
 """Spans and metrics of real runs, as a real OTLP receiver gets them."""
 
+import itertools
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -95,7 +97,14 @@ async def test_metrics_count_requests_tokens_and_calls(receiver: Receiver, tmp_p
     assert [count for _, _, count in receiver.metrics["gen_ai.client.operation.duration"]] == [2]
 
 
-async def test_the_wait_for_an_answer_is_a_span_inside_the_call(receiver: Receiver, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [0, 50_000_000], ids=["as it is", "with 50 ms between two looks at the clock"])
+async def test_the_wait_for_an_answer_is_a_span_inside_the_call(
+    step: int, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine much time may pass between two lines."""
+    passed = itertools.count(0, step)
+    real = time.time_ns
+    monkeypatch.setattr("handrail.telemetry.observer.time.time_ns", lambda: real() + next(passed))
     await ask([[use("n", "note", text="x")], [say("Done.")]], tmp_path, can_use_tool=lambda *_: Allow())
 
     [call], [wait] = receiver.named("execute_tool"), receiver.named("handrail.permission_wait")

@@ -78,6 +78,7 @@ class OpenCall:
 
     context: SpanContext
     parent: SpanContext | None
+    started: int = 0
     asked: int = 0
 
 
@@ -241,6 +242,7 @@ class SessionTelemetry:
     def call_started(self, use: ToolUse, run: RunContext) -> None:
         """Choose the context of the call's span, and pass it on to what the call starts."""
         call = self._calls[run.agent.id, use.id] = self._new_call(run)
+        call.started = time.time_ns()
         if (meters := self._pipeline.meters) is not None:
             meters.running += 1
         trace_parent.set(write_trace_parent(call.context))
@@ -267,7 +269,7 @@ class SessionTelemetry:
         if call.context.trace_flags != SAMPLED:
             return
         ended = time.time_ns()
-        began = ended - whole_nanos(outcome.timings)
+        began = began_at(call.started, ended, outcome.timings)
         attributes = call_attributes(outcome, tool)
         attributes[names.CONVERSATION] = self._session_id
         events: tuple[Event, ...] = ()
@@ -275,7 +277,7 @@ class SessionTelemetry:
             about = decision_attributes(outcome.decision, self._contents)
             events = (Event(names.DECISION, about, decided_at(began, outcome.timings)),)  # type: ignore[arg-type]
         if call.asked:
-            self._emit_wait(call, outcome, began)
+            self._emit_wait(call, outcome, (began, ended))
         self._pipeline.emit(
             safe(f"{names.EXECUTE_TOOL} {outcome.use.name}"),
             call.context,
@@ -286,8 +288,9 @@ class SessionTelemetry:
             error=error_type(outcome) if outcome.status in FAILED else "",
         )
 
-    def _emit_wait(self, call: OpenCall, outcome: Outcome, began: int) -> None:
-        answered = max(decided_at(began, outcome.timings), call.asked)
+    def _emit_wait(self, call: OpenCall, outcome: Outcome, times: tuple[int, int]) -> None:
+        began, ended = times
+        answered = min(max(decided_at(began, outcome.timings), call.asked), ended)
         verdict = outcome.decision.verdict.value if outcome.decision else "none"
         about = {names.VERDICT: verdict, names.TOOL_NAME: safe(outcome.use.name)}
         own = self._pipeline.new_context(call.context)
@@ -307,9 +310,11 @@ class SessionTelemetry:
             )
 
 
-def whole_nanos(times: Timings) -> int:
-    """How long a call took from when it was queued."""
-    return int((times.queued + times.validated + times.decided + times.ran + times.fitted) * 1e9)
+def began_at(started: int, ended: int, times: Timings) -> int:
+    """When a call was queued; counted from its start, if it had one, so that nothing of it is noted to be earlier."""
+    if started:
+        return started - int(times.queued * 1e9)
+    return ended - int((times.queued + times.validated + times.decided + times.ran + times.fitted) * 1e9)
 
 
 def decided_at(began: int, times: Timings) -> int:
