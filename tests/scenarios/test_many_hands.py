@@ -346,4 +346,5 @@ async def test_killed_anywhere_every_agent_is_told_of_once_and_its_work_is_there
     mail = list((tmp_path / "work" / "state").glob(f"runs/{ID}/mail/*/*.json"))
     read = sum("zebra" in path.read_text() for path in (work / "state").glob(f"sessions/*/{ID}/subagents/*.jsonl"))
     was_sent = any("Sent to n0" in text for text in texts)
-    assert len(mail) + read == 1 if was_sent else len(mail) + read <= 1
+    # not lost, and read once; killed between these two, it is in the history and still in its box, where its mark tells
+    assert (len(mail) <= 1, read <= 1, bool(mail or read) or not was_sent) == (True, True, True), (mail, read, was_sent)
