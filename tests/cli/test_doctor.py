@@ -348,3 +348,25 @@ def test_the_language_servers_that_are_found_and_what_to_install_are_said(tmp_pa
         "they run in trusted folders only, so the tool LSP is off here. Trust this one with: handrail trust",
     )
     assert "go" not in found
+
+
+def test_missing_bytecode_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
+    def bytecode(**environment: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        done = subprocess.run(
+            [sys.executable, "-m", "handrail", "doctor", "--json"],
+            cwd=tmp_path,
+            env={**kept, "HOME": str(tmp_path), **SERVER, "HANDRAIL_STATE_DIR": str(tmp_path / "state"), **environment},
+            stdout=subprocess.PIPE,
+            timeout=60,
+            check=True,
+        )
+        found: list[dict[str, str]] = json.loads(done.stdout)["findings"]
+        return next(each for each in found if each["name"] == "bytecode")
+
+    folder = {"PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
+    missing = bytecode(**folder, PYTHONDONTWRITEBYTECODE="1")
+    assert missing["state"] == "note"
+    assert missing["text"].endswith(f"-m compileall -q {Path(doctor.__file__).parents[1]}")
+
+    assert bytecode(**folder)["state"] == "ok"

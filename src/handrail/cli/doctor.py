@@ -3,11 +3,12 @@
 import argparse
 import os
 import platform
+import shlex
 import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
 from handrail.builtin.support.ripgrep import packaged_rg
@@ -91,9 +92,11 @@ def findings(here: Here) -> list[Finding]:
 
 # System
 
+NO_BYTECODE = f"neither installed nor written, so every start compiles handrail. Run: {shlex.quote(sys.executable)}"
+
 
 def system(here: Here) -> Iterator[Finding]:
-    """Python and the platform."""
+    """Python, the platform, and whether a start has to compile handrail."""
     name = "Python"
     if (3, 11) <= here.version < (3, 14):
         yield Finding("system", name, State.OK, f"{platform.python_version()} at {sys.executable}")
@@ -104,6 +107,11 @@ def system(here: Here) -> Iterator[Finding]:
         yield Finding("system", "platform", State.OK, f"{here.system} {platform.release()} {platform.machine()}")
     else:
         yield Finding("system", "platform", State.PROBLEM, f"{here.system} is not supported yet. Use Linux or macOS.")
+    if Path(cache_from_source(__file__)).exists():
+        yield Finding("system", "bytecode", State.OK, "there, so a start compiles nothing")
+    else:
+        package = Path(__file__).parents[1]
+        yield Finding("system", "bytecode", State.NOTE, f"{NO_BYTECODE} -m compileall -q {shlex.quote(str(package))}")
 
 
 # Programs: name, what is off without it, the package that has it
