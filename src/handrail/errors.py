@@ -15,6 +15,7 @@ An exception that is raised and caught within one module is named `_LikeThisErro
       ProviderSetupError   a model cannot be used with the given settings
       UrlError             an address or a proxy cannot be used
       TransportError       a request could not be sent, or its answer broke off
+      HttpProtocolError    a request or an answer breaks the rules of HTTP/1.1
       EventTooLargeError   an event of a stream is too large
       RunError             a run ended without an answer
       PatternError         a pattern of the settings is not understood
@@ -105,6 +106,10 @@ class TransportError(HandrailError):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class HttpProtocolError(HandrailError):
+    """A request or an answer breaks the rules of HTTP/1.1; nothing more can be read from the connection."""
 
 
 class EventTooLargeError(HandrailError):

@@ -396,6 +396,47 @@ async def test_a_connection_is_used_again_for_another_path_of_the_same_server() 
     assert connections == [[b"/a", b"/b?c"]]
 
 
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_connection_on_which_more_came_than_the_answer_is_not_used_again(together: bool) -> None:
+    """Or its excess would be read as the answer to the next request."""
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        good, excess = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", b"HTTP/1.1 200 OK\r\n\r\nforged"
+        writer.write(good + excess if together else good)
+        if not together:
+            await answered.wait()
+            writer.write(excess)
+            await writer.drain()
+            sent.set()
+
+    answered, sent = asyncio.Event(), asyncio.Event()
+    with anyio.fail_after(10):
+        async with serving(answer) as place, HttpClient({}) as client:
+            for _ in range(2):
+                assert (await client.fetch(get(f"http://{place}/"), max_bytes=9)).body == b"hi"
+                answered.set()
+                if not together:
+                    await sent.wait()
+                    await anyio.wait_all_tasks_blocked()
+
+    assert connections == 2
+
+
+async def test_what_a_proxy_says_before_tls_is_not_taken_for_the_server() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 Yes\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged")
+
+    with anyio.fail_after(10):
+        async with serving(answer) as place, HttpClient({"HTTPS_PROXY": f"http://{place}"}) as client:
+            with pytest.raises(TransportError, match="more than its answer"):
+                await client.send(get("https://localhost:1/"))
+
+
 async def test_a_silent_server_is_not_waited_for_longer_than_said() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()

@@ -5,8 +5,8 @@ HTTP/1.1 over asyncio: streamed and whole answers, keep-alive, proxies, private 
     response = await client.send(request)            the answer as it arrives
     answer = await client.fetch(request, max_bytes=1_000_000, timeout=10)
 
-No redirect is followed. The client uses h11, the protocol engine of httpx2, without the layers above it: they cost more
-start-up time than the rest of a first request (benchmarks/providers_bench.py measures it).
+No redirect is followed. `http1` reads and writes the protocol: a general library for it would cost more start-up time
+than the rest of a first request (benchmarks/providers_bench.py measures it), and most of the time to read an answer.
 """
 
 import asyncio
@@ -15,11 +15,10 @@ import errno
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-import h11
-
-from handrail.errors import TransportError
+from handrail.errors import HttpProtocolError, TransportError
+from handrail.http.http1 import ResponseReader, request_head
 from handrail.http.transport import HttpRequest
 from handrail.http.urls import HttpTarget, is_loopback, parse_target, proxy_for
 from handrail.lazy import lazy
@@ -36,8 +35,7 @@ DRAIN_TIMEOUT = 0.02
 HAPPY_EYEBALLS = 0.25
 MAX_IDLE = 8
 READ_SIZE = 256 * 1024
-SWITCHED = 101
-NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
+NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, HttpProtocolError)
 
 Route = tuple[HttpTarget, HttpTarget | None]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -57,36 +55,30 @@ class WholeResponse:
 class HttpResponse:
     """One answer on one connection, which goes back to the pool when the answer is complete."""
 
-    __slots__ = ("_connection", "_done", "_failure", "headers", "status")
+    __slots__ = ("_answer", "_connection", "_done", "headers", "status")
 
-    def __init__(self, connection: "HttpConnection", response: h11.Response | h11.InformationalResponse) -> None:
+    def __init__(self, connection: "HttpConnection", answer: ResponseReader) -> None:
         self._connection = connection
+        self._answer = answer
         self._done = False
-        self._failure: Exception | None = None
-        self.status = response.status_code
-        self.headers = {name.decode("ascii"): value.decode("latin-1") for name, value in response.headers}
+        self.status = answer.status
+        self.headers = answer.headers
 
     async def read(self) -> bytes:
         """The next bytes, as many as have arrived; empty at the end."""
-        pieces: list[bytes] = []
-        while not self._done:
-            try:
-                event = self._connection.arrived_event() if pieces else await self._connection.next_event()
-            except NETWORK_ERRORS as error:
-                if pieces:  # what came before it is good; reading on fails again
-                    self._failure = error
-                    break
-                self.abort()
-                raise TransportError("cut", f"the connection broke off: {_reason(self._failure or error)}") from error
-            if event is h11.NEED_DATA:
-                break
-            if isinstance(event, h11.Data):
-                if event.data:
-                    pieces.append(bytes(event.data))
-            elif isinstance(event, h11.EndOfMessage):
-                self._done = True
-                self._connection.release()
-        return b"".join(pieces)
+        if self._done:
+            return b""
+        answer = self._answer
+        try:
+            while not (data := answer.take()) and not answer.done:
+                await self._connection.receive(answer)
+        except NETWORK_ERRORS as error:
+            self.abort()
+            raise TransportError("cut", f"the connection broke off: {_reason(error)}") from error
+        if answer.done:
+            self._done = True
+            self._connection.release(answer)
+        return data
 
     def abort(self) -> None:
         """Drop the connection at once."""
@@ -96,17 +88,17 @@ class HttpResponse:
 
     def take_over(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
         """The bare connection after status 101, and what came on it already; `abort` still closes it."""
-        return self._connection.take_over()
+        return *self._connection.streams, self._answer.excess
 
     def leave(self) -> None:
         """Keep the connection; the last bytes of the answer are read when it is used again."""
         if not self._done:
             self._done = True
-            self._connection.park()
+            self._connection.park(self._answer)
 
 
 class HttpConnection:
-    """One connection and the state of HTTP on it."""
+    """One connection, and the last answer on it if its end is still to be read."""
 
     def __init__(
         self, pool: "HttpClient", route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -115,81 +107,72 @@ class HttpConnection:
         self.route = route
         self._reader = reader
         self._writer = writer
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=1024 * 1024)
-        self._parked = False
+        self._unread: ResponseReader | None = None
         self.idle_since = 0.0
         self.loop = asyncio.get_running_loop()
 
+    @property
+    def streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The connection without HTTP."""
+        return self._reader, self._writer
+
     async def usable(self) -> bool:
-        """Whether another request may be sent: still open, and the last answer has ended."""
+        """Whether another request may be sent: still open, the last answer has ended, and nothing came after it."""
         if self._writer.transport.is_closing() or self._reader.at_eof():
             return False
-        if not self._parked:
-            return True
-        self._parked = False
-        try:
-            async with asyncio.timeout(DRAIN_TIMEOUT):
-                event = await self.next_event()
-        except (*NETWORK_ERRORS, TimeoutError):
-            return False
-        done = isinstance(event, h11.EndOfMessage) and self._state.their_state is h11.DONE
-        if done:
-            self._state.start_next_cycle()
-        return done
+        answer, self._unread = self._unread, None
+        if answer is not None:
+            try:
+                async with asyncio.timeout(DRAIN_TIMEOUT):
+                    while not answer.done and not answer.take():
+                        await self.receive(answer)
+            except (*NETWORK_ERRORS, TimeoutError):
+                return False
+            if not answer.is_reusable:
+                return False
+        return not self._has_arrived
 
     async def ask(
-        self, method: bytes, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes
-    ) -> h11.Response | h11.InformationalResponse:
+        self, method: str, target: bytes, host: bytes, headers: Sequence[tuple[str, str]], body: bytes
+    ) -> ResponseReader:
         """Send a request and wait for the head of its answer."""
-        send = self._state.send
-        pieces = [send(h11.Request(method=method, target=target, headers=headers))]
-        if body:
-            pieces.append(send(h11.Data(data=body)))
-        pieces.append(send(h11.EndOfMessage()))
-        self._writer.writelines([piece for piece in pieces if piece])
+        length = len(body) if body or method == "POST" else None
+        head = request_head(method, target, host, headers, length)
+        self._writer.writelines([head, body] if body else [head])
         # a server may answer and close before it has read everything: its answer says why
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
-        while True:
-            event = await self.next_event()
-            if isinstance(event, h11.Response) or getattr(event, "status_code", 0) == SWITCHED:
-                return event  # type: ignore[no-any-return]
-            if not isinstance(event, h11.InformationalResponse):
-                raise h11.RemoteProtocolError("the server closed the connection without an answer")
+        answer = ResponseReader(method, headers)
+        while not answer.status:
+            await self.receive(answer)
+        return answer
 
-    def arrived_event(self) -> Any:
-        """The next event, as far as it has been received; NEED_DATA if it has not."""
-        return self._state.next_event()
+    async def receive(self, answer: ResponseReader) -> None:
+        """Wait for more of an answer."""
+        answer.receive(await self._reader.read(READ_SIZE))
 
-    async def next_event(self) -> Any:
-        """The next event from the server."""
-        while True:
-            event = self._state.next_event()
-            if event is not h11.NEED_DATA:
-                return event
-            self._state.receive_data(await self._reader.read(READ_SIZE))
-
-    def take_over(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
-        """The connection without HTTP, and what was read ahead."""
-        return self._reader, self._writer, bytes(self._state.trailing_data[0])
-
-    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Switch to TLS, with a new HTTP state: what came before was for the proxy."""
+    async def start_tls(self, context: ssl.SSLContext, host: str, answer: ResponseReader) -> None:
+        """Switch to TLS after this answer of a proxy."""
+        if answer.excess or self._has_arrived:
+            raise HttpProtocolError("the proxy sent more than its answer")  # TLS would seem to protect it
         await self._writer.start_tls(context, server_hostname=host)
-        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=1024 * 1024)
 
-    def release(self) -> None:
+    def release(self, answer: ResponseReader) -> None:
         """The answer is complete: keep the connection if both sides agree."""
-        if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
-            self._state.start_next_cycle()
+        if answer.is_reusable:
             self._pool.keep(self)
         else:
             self.drop()
 
-    def park(self) -> None:
+    def park(self, answer: ResponseReader) -> None:
         """Keep the connection although the end of the answer is not read yet."""
-        self._parked = True
+        self._unread = answer
         self._pool.keep(self)
+
+    @property
+    def _has_arrived(self) -> bool:
+        """Whether there are bytes that no answer has read."""
+        return bool(self._reader._buffer)  # type: ignore[attr-defined]  # no public name
 
     def drop(self) -> None:
         """Close at once."""
@@ -294,16 +277,13 @@ class HttpClient:
 
     async def _ask(self, connection: HttpConnection, request: HttpRequest, target: HttpTarget) -> HttpResponse:
         proxy = connection.route[1]
-        headers = [(b"host", target.authority)]
-        if request.body or request.method == "POST":
-            headers.append((b"content-length", str(len(request.body)).encode()))
-        headers += [(name.encode(), value.encode()) for name, value in request.headers]
-        path = target.path
+        path, headers = target.path, request.headers
         if proxy is not None and not target.secure:  # a plain request goes to the proxy itself
             path = b"http://" + target.authority + target.path
-            headers += proxy.auth_headers
+            headers = (*headers, *proxy.auth_headers)
         try:
-            return HttpResponse(connection, await connection.ask(request.method.encode(), path, headers, request.body))
+            answer = await connection.ask(request.method, path, target.authority, headers, request.body)
+            return HttpResponse(connection, answer)
         except NETWORK_ERRORS as error:
             connection.drop()
             raise TransportError("connect", f"{target.url} gave no answer: {_reason(error)}") from error
@@ -351,11 +331,11 @@ class HttpClient:
 
     async def _tunnel(self, connection: HttpConnection, target: HttpTarget, proxy: HttpTarget) -> None:
         try:
-            headers = [(b"host", target.authority_with_port), *proxy.auth_headers]
-            response = await connection.ask(b"CONNECT", target.authority_with_port, headers, b"")
-            if not 200 <= response.status_code < 300:
-                raise OSError(f"the proxy refused with status {response.status_code}")
-            await connection.start_tls(self._tls(), target.host)
+            place = target.authority_with_port
+            answer = await connection.ask("CONNECT", place, place, proxy.auth_headers, b"")
+            if not 200 <= answer.status < 300:
+                raise OSError(f"the proxy refused with status {answer.status}")
+            await connection.start_tls(self._tls(), target.host, answer)
         except BaseException:
             connection.drop()
             raise

@@ -48,11 +48,11 @@ class HttpTarget:
         return b"[" + host + b"]" if b":" in host else host
 
     @property
-    def auth_headers(self) -> list[tuple[bytes, bytes]]:
+    def auth_headers(self) -> list[tuple[str, str]]:
         """The header for a proxy with user name and password."""
         if not self.credentials:
             return []
-        return [(b"proxy-authorization", b"Basic " + base64.b64encode(self.credentials.encode()))]
+        return [("proxy-authorization", f"Basic {base64.b64encode(self.credentials.encode()).decode()}")]
 
     @property
     def origin(self) -> "HttpTarget":

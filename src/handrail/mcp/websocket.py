@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from handrail.errors import McpError
-from handrail.http.client import SWITCHED, HttpResponse
+from handrail.http.client import HttpResponse
+from handrail.http.http1 import SWITCHED
 from handrail.mcp.endpoint import ServerEndpoint
 from handrail.mcp.messages import Message, read_message
 from handrail.mcp.pace import MessagePace
