@@ -16,6 +16,14 @@ KINDS: dict[str, BlockKind] = {
 }
 DELTA_TEXT = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
 DELTA_KIND = {"text_delta": "text", "input_json_delta": "tool_use", "thinking_delta": "thinking"}
+COUNTS = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cache_read_input_tokens": "cache_read_tokens",
+    "cache_creation_input_tokens": "cache_write_tokens",
+    "web_search_requests": "web_searches",
+}
+"""The counts of an answer's usage, and what we call them."""
 
 
 class AnthropicReader(AnswerReader):
@@ -137,13 +145,13 @@ class AnthropicReader(AnswerReader):
             self._bare = block
 
     def _call_stop(self, block: Block) -> None:
-        given = block.raw.get("input")
-        if not block.size and isinstance(given, dict):
-            block.parts.append(echo(given).decode())
-        problem = ""
-        if isinstance(arguments(block.text), str) and self._stop in CUT_REASONS:
+        at_start = block.raw.get("input")
+        if not block.size and isinstance(at_start, dict):
+            block.parts.append(echo(at_start).decode())
+        given, problem = arguments(block.text), ""
+        if isinstance(given, str) and self._stop in CUT_REASONS:
             problem = f"the answer was cut by the output limit (stop_reason {self._stop!r})"
-        self.close_call(block, problem)
+        self.close_call(block, problem, given)
 
     def _settle_bare(self, cut: bool) -> None:
         block, self._bare = self._bare, None
@@ -172,18 +180,10 @@ class AnthropicReader(AnswerReader):
         self.finish(self._stop or "", self._detail)
 
     def _count(self, usage: object) -> None:
-        counts = {**mapping(usage), **mapping(mapping(usage).get("server_tool_use"))}
-        fresh = {key: value for key, value in counts.items() if tokens(value) is not None}
-        if not fresh:
-            return
-        self._usage.update(fresh)
-        have = self._usage.get
-        self.usage(
-            Usage(
-                input_tokens=have("input_tokens"),
-                output_tokens=have("output_tokens"),
-                cache_read_tokens=have("cache_read_input_tokens"),
-                cache_write_tokens=have("cache_creation_input_tokens"),
-                web_searches=have("web_search_requests"),
-            )
-        )
+        counts = mapping(usage)
+        if "server_tool_use" in counts:
+            counts = {**counts, **mapping(counts["server_tool_use"])}
+        fresh = {COUNTS[key]: value for key, value in counts.items() if key in COUNTS and tokens(value) is not None}
+        if fresh:
+            self._usage |= fresh
+            self.usage(Usage(**self._usage))

@@ -58,11 +58,12 @@ class CallAssembler:
             if call.ended:
                 continue
             problem = ""
-            if reason in CUT_REASONS and ((call is last and not call.size) or isinstance(arguments(call.text), str)):
+            given = arguments(call.text)
+            if reason in CUT_REASONS and ((call is last and not call.size) or isinstance(given, str)):
                 problem = f"the answer was cut by the output limit (finish_reason {reason!r})"
             elif stray and call.name and not call.size:
                 problem = "its arguments arrived under another call and cannot be told apart"
-            self._reader.close_call(call, problem)
+            self._reader.close_call(call, problem, given)
 
     def _piece(self, entry: Mapping[str, Any], position: int | None) -> None:
         function = mapping(entry.get("function"))
@@ -134,19 +135,26 @@ class CallAssembler:
 
     def _end_early(self) -> None:
         for call in self._calls[self._ended : -1]:
-            # without arguments it is not certain: they may still come
-            if not call.ended and not (call.size and call.name and self._whole(call)):
-                return
-            self._reader.close_call(call)
+            if not call.ended:
+                # without arguments it is not certain: they may still come
+                given = self._whole_input(call) if call.size and call.name else None
+                if given is None:
+                    return
+                self._reader.close_call(call, given=given)
             self._ended += 1
 
     def _repeats(self, call: Block, fragment: str) -> bool:
         return call.size == len(fragment) and fragment == call.text and self._whole(call)
 
+    def _whole(self, call: Block) -> bool:
+        return self._whole_input(call) is not None
+
     @staticmethod
-    def _whole(call: Block) -> bool:
-        """Whether the arguments are a complete object, to which no further character can belong."""
+    def _whole_input(call: Block) -> Mapping[str, Any] | None:
+        """The arguments if they are a complete object, to which no further character can belong."""
         last = call.parts[-1].rstrip() if call.parts else "-"
         if last and not last.endswith("}"):
-            return False
-        return call.text.lstrip().startswith("{") and isinstance(arguments(call.text), dict)
+            return None
+        text = call.text
+        given = arguments(text) if text.lstrip().startswith("{") else ""
+        return None if isinstance(given, str) else given

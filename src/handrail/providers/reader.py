@@ -21,7 +21,7 @@ from handrail.conversation.stream import (
 from handrail.errors import EventTooLargeError
 from handrail.http.sse import EventReader
 from handrail.providers.failures import broken, from_page, from_payload
-from handrail.providers.wire import arguments, sound, whole_characters
+from handrail.providers.wire import arguments, load, sound, whole_characters
 
 MAX_ANSWER = 256 * 1024 * 1024
 CUT_REASONS = frozenset({"max_tokens", "length", "model_context_window_exceeded", "incomplete", "model_length"})
@@ -90,16 +90,12 @@ class AnswerReader:
         self._size += len(data)
         if self._size > MAX_ANSWER:
             self.fail(broken("oversized", f"the answer is over {MAX_ANSWER} bytes"))
-        elif not self._first and (first := _first_character(data)) in (b"{", b"[", b"<"):
-            self._first = first
-            self._whole = [data]
-            if first == b"<":
-                self.fail(from_page(data))
         elif self._whole is not None:
             self._whole.append(data)
+        elif not self._first and self._begins_whole(data):
+            self._whole = [data]
         else:
-            self._first = self._first or _first_character(data)
-            self._read(lambda: self._sse.feed(data))
+            self._read_events(data)
         return self._take()
 
     def end(self) -> list[StreamEvent]:
@@ -108,7 +104,7 @@ class AnswerReader:
             if self._whole is not None:
                 self._read_whole(b"".join(self._whole))
             else:
-                self._read(self._sse.end)
+                self._read_events(None)
         if not self.done:
             self.end_of_bytes()
         return self._take()
@@ -174,12 +170,17 @@ class AnswerReader:
         """A text block is complete."""
         self.close(block, Text(block.text))
 
-    def close_call(self, block: Block, problem: str = "", value: Mapping[str, Any] | None = None) -> None:
-        """A call is complete: a ToolUse if name and arguments are whole and there is no `problem`, else broken."""
+    def close_call(self, block: Block, problem: str = "", given: Mapping[str, Any] | str | None = None) -> None:
+        """
+        A call is complete: a ToolUse if name and arguments are whole and there is no `problem`, else broken.
+
+        `given` is its input, or what is wrong with it; None = what its text says.
+        """
         if block.ended:
             return
         raw = block.text
-        given = value if value is not None else arguments(raw)
+        if given is None:
+            given = arguments(raw)
         call_id = self._unique(block.id)
         if not problem and isinstance(given, str):
             problem = given
@@ -231,15 +232,20 @@ class AnswerReader:
         out, self.out = self.out, []
         return out
 
-    def _read(self, more: Callable[[], list[tuple[str, str]]]) -> None:
+    def _begins_whole(self, data: bytes) -> bool:
+        """Whether an answer begins here that is no event stream: its first character tells, as soon as it has come."""
+        self._first = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if self._first == b"<":
+            self.fail(from_page(data))
+        return self._first in (b"{", b"[", b"<")
+
+    def _read_events(self, more: bytes | None) -> None:
+        """The events that these bytes complete, or that their end completes."""
         try:
-            events = more()
+            events = self._sse.end() if more is None else self._sse.feed(more)
         except EventTooLargeError as error:
             self.fail(StreamFailure("oversized", str(error), retryable=False))
-        else:
-            self._events(events)
-
-    def _events(self, events: list[tuple[str, str]]) -> None:
+            return
         for name, data in events:
             if self.done:
                 return
@@ -247,7 +253,7 @@ class AnswerReader:
                 self.end_of_events()
                 continue
             try:
-                payload = json.loads(data)
+                payload = load(data)
             except (ValueError, RecursionError):
                 self._not_json(name, data)
                 continue
@@ -272,11 +278,6 @@ class AnswerReader:
             self.whole(payload)
         else:
             self.fail(from_payload(payload))
-
-
-def _first_character(data: bytes) -> bytes:
-    """The first character of an answer, which tells JSON and web pages from events; empty if there is none yet."""
-    return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
 
 def _close_open(reader: AnswerReader, block: Block) -> None:

@@ -17,11 +17,21 @@ def _finite(literal: str) -> float:
     return number
 
 
+_decoder = json.JSONDecoder()
 _strict_decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False)
 _lax_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 EMPTY: Mapping[str, Any] = {}
+
+
+def load(text: str, decoder: json.JSONDecoder = _decoder) -> Any:
+    """The JSON value that a text is. Raises ValueError, and RecursionError if it is nested too deeply."""
+    try:
+        value, end = decoder.raw_decode(text)
+    except ValueError:
+        return decoder.decode(text)  # there may be blanks before it
+    return value if end == len(text) else decoder.decode(text)
 
 
 def whole_characters(text: str) -> str:
@@ -49,6 +59,8 @@ def echo(value: object) -> bytes:
 
 def sound(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """A received object as one that can be stored and sent again; what is nested too deeply is left out of it."""
+    if not value:
+        return value
     shallow = {key: each for key, each in value.items() if not _deeper(each, MAX_DEPTH)}
     try:
         _encoder.encode(shallow).encode()
@@ -80,8 +92,7 @@ def count(value: object) -> int | None:
 
 def tokens(value: object) -> int | None:
     """`value` if it can be a number of tokens, else None: some servers send -1 for what they do not know."""
-    number = count(value)
-    return number if number is not None and 0 <= number <= MAX_TOKENS else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS else None
 
 
 def arguments(text: str) -> Mapping[str, Any] | str:
@@ -92,10 +103,11 @@ def arguments(text: str) -> Mapping[str, Any] | str:
     """
     value: Any = text
     for _ in range(2):
-        if isinstance(value, str) and not value.strip():
+        if not value.strip():
             return {}
+        brackets = value.count("{") + value.count("[")
         try:
-            value = _strict_decoder.decode(value)
+            value = load(value, _strict_decoder)
         except ValueError as error:
             return f"its arguments are not valid JSON ({error})"
         except RecursionError:
@@ -103,7 +115,8 @@ def arguments(text: str) -> Mapping[str, Any] | str:
         if value is None:
             return {}
         if isinstance(value, dict):
-            return "its arguments are nested too deeply" if _deeper(value, MAX_DEPTH) else value
+            deep = brackets > MAX_DEPTH and _deeper(value, MAX_DEPTH)
+            return "its arguments are nested too deeply" if deep else value
         if not isinstance(value, str):
             break
     return f"its arguments are a JSON {type(value).__name__}, not an object"
