@@ -1,6 +1,7 @@
 """Requests: pairing, the serialised history, the stable prefix, cache marks, deferred tools."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -258,13 +259,30 @@ def test_work_for_a_request_does_not_grow_with_the_history() -> None:
             encoded.append(1)
             return bytes(super().assistant(message))
 
+        def user(self, blocks: Sequence[UserBlock]) -> tuple[bytes, int]:
+            encoded.append(1)
+            body, mark = super().user(blocks)
+            return bytes(body), int(mark)
+
     write, history = Counting(PLAIN["anthropic"]), History([user("Hi")])
     for turn in range(50):
         history.append(calls(f"c{turn}"))
         history.append(user(result(f"c{turn}")))
         write.body(Request("m", history), stream=True)
 
-    assert len(encoded) == 50
+    assert len(encoded) == 101  # each turn once
+
+
+@pytest.mark.parametrize("api", sorted(APIS))
+def test_amended_results_are_sent_as_they_are_now(api: str) -> None:
+    history = History([user("Hi"), calls("a"), user(result("a"))])
+    request, write = Request("m", history), writer(APIS[api])
+    write.body(request, stream=True)
+    amended = user(ToolResult("a", (Text("other"),)))
+    history.amend(amended)
+
+    at_once = Request("m", History([user("Hi"), calls("a"), amended]))
+    assert write.body(request, stream=True) == writer(APIS[api]).body(at_once, stream=True)
 
 
 def test_after_compaction_the_history_starts_over() -> None:

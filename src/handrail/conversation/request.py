@@ -85,14 +85,24 @@ class Encoded:
 
 
 class _Wire:
-    """What one encoder has written so far."""
+    """What one encoder has written so far: the settled turns, and the newest turn of the user."""
 
-    __slots__ = ("bytes", "mark", "next")
+    __slots__ = ("_blocks", "_turn", "_turn_bytes", "bytes", "mark", "next")
 
     def __init__(self) -> None:
         self.bytes = bytearray()
         self.mark = -1
         self.next = 0
+        self._turn: list[UserBlock] | None = None
+        self._blocks = 0
+        self._turn_bytes = b"", -1
+
+    def user(self, turn: list[UserBlock], encoder: Encoder) -> tuple[bytes, int]:
+        """A turn of the user. It is encoded when it is sent first, and again if it has grown until it is settled."""
+        if turn is not self._turn or len(turn) != self._blocks:
+            self._turn_bytes = encoder.user(turn)
+            self._turn, self._blocks = turn, len(turn)
+        return self._turn_bytes
 
     def append(self, piece: bytes, mark: int = -1) -> None:
         if piece:
@@ -167,7 +177,9 @@ class History:
     def encode(self, encoder: Encoder) -> Encoded:
         """The history on the wire. Raises PairingError if a call of the newest answer has no result yet."""
         self._check_answered()
-        wire = self._wires.setdefault(encoder.key, _Wire())
+        wire = self._wires.get(encoder.key)
+        if wire is None:
+            wire = self._wires[encoder.key] = _Wire()
         turns = self._turns
         open_turn = turns[-1] if turns and isinstance(turns[-1], list) else None
         closed = len(turns) - (open_turn is not None)
@@ -175,9 +187,9 @@ class History:
             if isinstance(turn, AssistantMessage):
                 wire.append(encoder.assistant(turn))
             else:
-                wire.append(*encoder.user(turn))
+                wire.append(*wire.user(turn, encoder))
         wire.next = closed
-        turn_bytes, turn_mark = encoder.user(open_turn) if open_turn is not None else (b"", -1)
+        turn_bytes, turn_mark = wire.user(open_turn, encoder) if open_turn is not None else (b"", -1)
         return Encoded(wire.bytes, wire.mark, turn_bytes, turn_mark)
 
     def _add_user(self, blocks: Sequence[UserBlock]) -> None:

@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from operator import is_
 from typing import Any
 
 from handrail.conversation.blocks import (
@@ -23,8 +22,9 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request, ToolDefinition
+from handrail.lazy import lazy_pattern
 from handrail.providers.anthropic_reader import AnthropicReader
-from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
+from handrail.providers.api import Api, Headers, SharedPrefix, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.quirks import Quirks
 from handrail.providers.wire import dump, string
 
@@ -45,23 +45,15 @@ class AnthropicWriter:
 
     def __init__(self, quirks: Quirks) -> None:
         self._quirks = quirks
+        self._ids = lazy_pattern(quirks.call_ids)
         self._mark = CACHE_MARK if quirks.cache_marks else b""
         self.key = f"anthropic:{quirks.tool_references}:{quirks.call_ids}"
-        self._written: tuple[tuple[object, ...], bytes] = (), b""
+        self._prefix = SharedPrefix(lambda request: self._tools(request) + self._system(request))
 
     def body(self, request: Request, stream: bool) -> bytes:
         options = dump(self._options(request, stream))[:-1]
         messages = insert_marks(request.history.encode(self), self._mark)
-        return b"".join((options, self._prefix(request), b',"messages":[', *messages, b"]}"))
-
-    def _prefix(self, request: Request) -> bytes:
-        """The tools and the system prompt, written once for all turns of a run: their requests share the objects."""
-        parts = (request.tools, request.system, request.activated, request.last_builtin)
-        written, prefix = self._written
-        if len(written) != len(parts) or not all(map(is_, written, parts)):
-            prefix = self._tools(request) + self._system(request)
-            self._written = parts, prefix
-        return prefix
+        return b"".join((options, self._prefix.of(request), b',"messages":[', *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
         """The beta features that this request uses."""
@@ -133,7 +125,7 @@ class AnthropicWriter:
             case ToolUse() | BrokenToolUse():
                 extra = block.extra if isinstance(block, ToolUse) else {}
                 caller = {"caller": extra["caller"]} if "caller" in extra else {}
-                call = {"type": "tool_use", "id": self._id(block.id), "name": wire_name(block.name, 128)}
+                call = {"type": "tool_use", "id": wire_id(block.id, self._ids), "name": wire_name(block.name, 128)}
                 return {**call, "input": block.input if isinstance(block, ToolUse) else {}, **caller}
             case ServerBlock():
                 foreign = block.type == UNKNOWN or block.type.endswith("_call") or block.type.startswith("mcp_list")
@@ -161,15 +153,12 @@ class AnthropicWriter:
         content: object = [self._user_block(part) for part in parts]
         if len(parts) == 1 and isinstance(parts[0], Text):
             content = parts[0].text
-        wire: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._id(result.tool_use_id)}
+        wire: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(result.tool_use_id, self._ids)}
         wire["content"] = content or ""
         if result.is_error:
             wire["content"] = content or "(no text)"
             wire["is_error"] = True
         return wire
-
-    def _id(self, call_id: str) -> str:
-        return wire_id(call_id, self._quirks.call_ids)
 
 
 def _document(block: Document) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from hashlib import sha1
+from operator import is_
 from typing import Protocol
 
 from handrail.conversation.request import Encoded, Request, ToolDefinition
@@ -41,13 +42,30 @@ class Api:
     """Makes the reader of an answer, given the call ids that are taken and the names of the tools."""
 
 
-def wire_id(call_id: str, pattern: str) -> str:
+class SharedPrefix:
+    """The tools and the system prompt, written once for all turns of a run: their requests share the objects."""
+
+    def __init__(self, write: Callable[[Request], bytes]) -> None:
+        self._write = write
+        self._parts: tuple[object, ...] = (None,) * 4
+        self._bytes = b""
+
+    def of(self, request: Request) -> bytes:
+        """What `write` makes of this request."""
+        parts = (request.tools, request.system, request.activated, request.last_builtin)
+        if not all(map(is_, self._parts, parts)):
+            self._bytes = self._write(request)
+            self._parts = parts
+        return self._bytes
+
+
+def wire_id(call_id: str, pattern: re.Pattern[str]) -> str:
     """`call_id`, or a stable replacement if this provider refuses its shape (it may come from another provider)."""
-    if re.fullmatch(pattern, call_id):
+    if pattern.fullmatch(call_id):
         return call_id
     digest = sha1(call_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     long = f"call_{digest[:24]}"
-    return long if re.fullmatch(pattern, long) else digest[:9]
+    return long if pattern.fullmatch(long) else digest[:9]
 
 
 def wire_name(name: str, longest: int = 64) -> str:

@@ -10,7 +10,7 @@ Sends requests to a model and yields the events of its answers; retries where th
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TypeAlias
@@ -187,7 +187,7 @@ class AnswerStream:
         self._over = False
         self._yielded_call = False
         self._has_data = False
-        self._request_id = ""
+        self._headers: Mapping[str, str] = {}
 
     def __aiter__(self) -> "AnswerStream":
         return self
@@ -236,7 +236,7 @@ class AnswerStream:
         if self._delay:
             await provider.clock.sleep(self._delay)
         self._reader, self._unread = None, b""
-        self._has_data, self._request_id = False, ""
+        self._has_data, self._headers = False, {}
         outgoing = provider.build_request(self._request, stream=not self._plain)
         try:
             async with provider.clock.timeout(self._timeout):
@@ -248,10 +248,10 @@ class AnswerStream:
         except TimeoutError:
             return [self._stall_failure()]
         self._reply = reply
-        self._request_id = next((value for name in REQUEST_IDS if (value := reply.headers.get(name))), "")
+        self._headers = reply.headers
         if not 200 <= reply.status < 300:
             return [await self._read_refusal(reply)]
-        tools = frozenset(tool.name for tool in self._request.tools)
+        tools = {tool.name for tool in self._request.tools}
         self._reader = provider.api.reader(self._request.history.call_ids, tools)
         return []
 
@@ -314,8 +314,8 @@ class AnswerStream:
     def _explain(self, failure: StreamFailure) -> StreamFailure:
         """The failure with what was asked where, and what to try next."""
         asked = [self._provider.url, f"model {self._request.model!r}"]
-        if self._request_id:
-            asked.append(f"request id {self._request_id[:200]}")
+        if request_id := next(filter(None, map(self._headers.get, REQUEST_IDS)), ""):
+            asked.append(f"request id {request_id[:200]}")
         return replace(failure, asked=", ".join(asked), hint=self._provider.advise(failure, self._request.model))
 
     @property

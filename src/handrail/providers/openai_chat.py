@@ -20,7 +20,8 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request
-from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
+from handrail.lazy import lazy_pattern
+from handrail.providers.api import Api, Headers, SharedPrefix, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.openai_chat_reader import REASONING_FIELDS, ChatReader
 from handrail.providers.quirks import Quirks
 from handrail.providers.wire import dump, string
@@ -33,17 +34,17 @@ class ChatWriter:
 
     def __init__(self, quirks: Quirks) -> None:
         self._quirks = quirks
+        self._ids = lazy_pattern(quirks.call_ids)
+        self._prefix = SharedPrefix(_tools_and_system)
         shape = (quirks.null_content, quirks.replay_reasoning, quirks.call_ids, quirks.files, quirks.images)
         self.key = f"openai:{shape}"
 
     def body(self, request: Request, stream: bool) -> bytes:
-        loaded = loaded_tools(request)
         options = dump(self._options(request, stream))[:-1]
-        tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
-        system = self._system(request)
+        prefix = self._prefix.of(request)
         messages = insert_marks(request.history.encode(self), b"")
-        comma = b"," if system and any(messages) else b""
-        return b"".join((options, tools, b',"messages":[', system, comma, *messages, b"]}"))
+        comma = b"," if any(messages) and not prefix.endswith(b"[") else b""
+        return b"".join((options, prefix, comma, *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
         return ()
@@ -90,15 +91,11 @@ class ChatWriter:
             options["response_format"] = _format(request.schema)
         return options
 
-    def _system(self, request: Request) -> bytes:
-        parts = [part for part in request.system if part.strip()]
-        return dump({"role": "system", "content": "\n\n".join(parts)}) if parts else b""
-
     def _call(self, call: ToolUse | BrokenToolUse) -> dict[str, Any]:
         # a broken call goes back without its broken text: templates of local servers parse the arguments
         text = "{}" if isinstance(call, BrokenToolUse) else dump(call.input).decode()
         wire = {
-            "id": wire_id(call.id, self._quirks.call_ids),
+            "id": wire_id(call.id, self._ids),
             "type": "function",
             "function": {"name": wire_name(call.name), "arguments": text},
         }
@@ -121,13 +118,13 @@ class ChatWriter:
         words = "\n".join(filter(None, map(_words, result.content)))
         if result.is_error and not words.startswith("Error"):
             words = f"Error: {words}"
-        return {"role": "tool", "tool_call_id": wire_id(result.tool_use_id, self._quirks.call_ids), "content": words}
+        return {"role": "tool", "tool_call_id": wire_id(result.tool_use_id, self._ids), "content": words}
 
     def _result_media(self, result: ToolResult) -> list[dict[str, Any]]:
         media = [self._part(part) for part in result.content if isinstance(part, Image | Document)]
         if not media:
             return []
-        call = wire_id(result.tool_use_id, self._quirks.call_ids)
+        call = wire_id(result.tool_use_id, self._ids)
         return [{"type": "text", "text": f"From the result of call {call}:"}, *media]
 
     def _part(self, block: Text | Image | Document) -> dict[str, Any]:
@@ -159,6 +156,15 @@ def _words(block: ResultBlock) -> str:
             return f"The tool {block.name} is loaded now."
         case Image() | Document():
             return f"[{block.media_type}: see the next message]"
+
+
+def _tools_and_system(request: Request) -> bytes:
+    """The tools, and the beginning of the messages."""
+    loaded = loaded_tools(request)
+    tools = b',"tools":[' + b",".join([_tool(tool.definition) for tool in loaded]) + b"]" if loaded else b""
+    parts = [part for part in request.system if part.strip()]
+    system = dump({"role": "system", "content": "\n\n".join(parts)}) if parts else b""
+    return tools + b',"messages":[' + system
 
 
 @lru_cache(maxsize=4096)

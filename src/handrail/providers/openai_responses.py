@@ -21,7 +21,8 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request
-from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
+from handrail.lazy import lazy_pattern
+from handrail.providers.api import Api, Headers, SharedPrefix, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.openai_chat import EFFORTS, document_text, is_strict
 from handrail.providers.openai_responses_reader import ResponsesReader
 from handrail.providers.quirks import Quirks
@@ -33,16 +34,14 @@ class ResponsesWriter:
 
     def __init__(self, quirks: Quirks) -> None:
         self._quirks = quirks
+        self._ids = lazy_pattern(quirks.call_ids)
+        self._prefix = SharedPrefix(_tools_and_system)
         self.key = f"openai-responses:{quirks.call_ids}:{quirks.files}:{quirks.images}"
 
     def body(self, request: Request, stream: bool) -> bytes:
-        loaded = loaded_tools(request)
         options = dump(self._options(request, stream))[:-1]
-        tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
-        parts = [part for part in request.system if part.strip()]
-        system = b',"instructions":' + dump("\n\n".join(parts)) if parts else b""
         items = insert_marks(request.history.encode(self), b"")
-        return b"".join((options, tools, system, b',"input":[', *items, b"]}"))
+        return b"".join((options, self._prefix.of(request), b',"input":[', *items, b"]}"))
 
     def headers(self, request: Request) -> Headers:
         return ()
@@ -93,7 +92,7 @@ class ResponsesWriter:
                 return {key: value for key, value in block.raw.items() if key != "status"} if known else None
             case ToolUse() | BrokenToolUse():
                 text = dump(block.input).decode() if isinstance(block, ToolUse) else "{}"
-                name, call_id = wire_name(block.name), self._id(block.id)
+                name, call_id = wire_name(block.name), wire_id(block.id, self._ids)
                 return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
             case ServerBlock():
                 return block.raw if block.type.endswith("_call") or block.type.startswith("mcp_list") else None
@@ -106,7 +105,7 @@ class ResponsesWriter:
         media = [self._part(block) for block in content if isinstance(block, Image | Document)]
         if media:
             output = [{"type": "input_text", "text": output}, *media] if output else media
-        return {"type": "function_call_output", "call_id": self._id(result.tool_use_id), "output": output}
+        return {"type": "function_call_output", "call_id": wire_id(result.tool_use_id, self._ids), "output": output}
 
     def _part(self, block: Text | Image | Document) -> dict[str, Any]:
         match block:
@@ -120,9 +119,6 @@ class ResponsesWriter:
             case Document():
                 return {"type": "input_text", "text": document_text(block)}
 
-    def _id(self, call_id: str) -> str:
-        return wire_id(call_id, self._quirks.call_ids)
-
 
 def _words(block: ResultBlock) -> str:
     match block:
@@ -132,6 +128,13 @@ def _words(block: ResultBlock) -> str:
             return f"The tool {block.name} is loaded now."
         case Image() | Document():
             return ""
+
+
+def _tools_and_system(request: Request) -> bytes:
+    loaded = loaded_tools(request)
+    tools = b',"tools":[' + b",".join([_tool(tool.definition) for tool in loaded]) + b"]" if loaded else b""
+    parts = [part for part in request.system if part.strip()]
+    return tools + b',"instructions":' + dump("\n\n".join(parts)) if parts else tools
 
 
 @lru_cache(maxsize=4096)
