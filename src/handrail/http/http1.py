@@ -169,24 +169,23 @@ class ResponseReader:
         return data[len(piece) :]
 
     def _chunks(self, data: bytes) -> bytes:
-        data, at = self._part + data, 0
-        self._part = b""
+        data = self._part + data
+        at, left, size = 0, self._left, len(data)
+        self._left, self._part = 0, b""
         while True:
-            if self._left:
-                piece = data[at : at + self._left]
-                if not piece:
-                    return b""
-                self._pieces.append(piece)
-                self._left -= len(piece)
-                at += len(piece)
-                if self._left:
+            if left:
+                if at < size:
+                    self._pieces.append(data[at : at + left])
+                at += left
+                if at > size:
+                    self._left = at - size
                     return b""
             line = _CHUNK.match(data, at)
             if line is None:
                 self._part = _unfinished(data[at:])
                 return b""
-            at, self._left = line.end(), int(line[1], 16)
-            if not self._left:
+            at, left = line.end(), int(line[1], 16)
+            if not left:
                 self._read = ResponseReader._trailers
                 return data[at - 1 :]  # from the line end on, which a blank line may follow
 

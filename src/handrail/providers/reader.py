@@ -178,16 +178,15 @@ class AnswerReader:
         """
         if block.ended:
             return
-        raw = block.text
         if given is None:
-            given = arguments(raw)
+            given = arguments(block.text)
         call_id = self._unique(block.id)
         if not problem and isinstance(given, str):
             problem = given
         if not problem and not block.name:
             problem = "it has no tool name"
         if problem or isinstance(given, str):
-            self.close(block, BrokenToolUse(call_id, block.name, raw, problem))
+            self.close(block, BrokenToolUse(call_id, block.name, block.text, problem))
         else:
             self.announced = True
             self.close(block, ToolUse(call_id, block.name, given, sound(block.extra)))
@@ -211,7 +210,8 @@ class AnswerReader:
         if not self.done:
             self.start("", "")
             for block in self._blocks:
-                _close_open(self, block)
+                if not block.ended:
+                    _close_open(self, block)
             self.done = True
             self.out.append(MessageEnd(stop_reason, detail))
 
