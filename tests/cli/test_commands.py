@@ -88,8 +88,8 @@ def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
 
     loaded = set(ran.stdout.splitlines()[-1].split())
     assert "handrail.builtin.sleep" in loaded
-    assert not loaded & {"httpx2", "h11", "rich", "prompt_toolkit", "jsonschema_rs", "mcp", "anyio", "tomllib"}
-    assert not loaded & {"handrail.builtin.glob", "handrail.builtin.read"}
+    assert not loaded & {"httpx2", "rich", "prompt_toolkit", "jsonschema_rs", "mcp", "anyio", "tomllib"}
+    assert not loaded & {"handrail.builtin.glob", "handrail.builtin.read", "handrail.http.http1"}
 
 
 @pytest.mark.proves("R14")

@@ -154,7 +154,7 @@ def loaded_by(code: str) -> set[str]:
 def test_choosing_loads_no_http_and_no_adapter() -> None:
     loaded = loaded_by("import handrail.providers.choose")
 
-    assert not loaded & {"asyncio", "ssl", "h11", "httpx2", "httpcore2", "json", "handrail.providers.anthropic"}
+    assert not loaded & {"asyncio", "ssl", "handrail.http.http1", "httpx2", "json", "handrail.providers.anthropic"}
 
 
 def test_a_chosen_provider_loads_its_adapter_alone() -> None:

@@ -200,7 +200,7 @@ async def test_loading_the_plugin_costs_next_to_nothing() -> None:
         "handrail.testing",
         "handrail.testing.plugin",
     }
-    assert not {"asyncio", "anyio", "pydantic", "h11"} & loaded
+    assert not {"asyncio", "anyio", "pydantic"} & loaded
 
 
 def test_pytest_finds_the_plugin_by_its_entry_point() -> None:

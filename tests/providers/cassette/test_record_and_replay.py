@@ -446,7 +446,8 @@ async def main():
     print([type(event).__name__ async for event in provider.stream(request)][-1])
     await provider.aclose()
 asyncio.run(main())
-print("http" if "handrail.http.client" in sys.modules else "no http", "h11" in sys.modules, "ssl" in sys.modules)
+network = [name in sys.modules for name in ("handrail.http.http1", "ssl")]
+print("http" if "handrail.http.client" in sys.modules else "no http", *network)
 """
 
 
