@@ -6,6 +6,8 @@ from typing import TypeAlias
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolResult, ToolUse, UserBlock
 from handrail.records import record
 
+_CALLS = (ToolUse, BrokenToolUse)
+
 
 @record
 class UserMessage:
@@ -25,7 +27,7 @@ class AssistantMessage:
     @property
     def calls(self) -> tuple[ToolUse | BrokenToolUse, ...]:
         """The tool requests in it, in order. An answer without any ends the loop."""
-        return tuple(block for block in self.content if isinstance(block, ToolUse | BrokenToolUse))
+        return tuple([block for block in self.content if isinstance(block, _CALLS)])
 
     @property
     def text(self) -> str:

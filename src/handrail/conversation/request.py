@@ -147,7 +147,7 @@ class History:
         match message:
             case AssistantMessage():
                 self._check_answered()
-                self._ids.update(call.id for call in message.calls)
+                self._ids.update([call.id for call in message.calls])
                 self._turns.append(message)
             case UserMessage() | Attachment():
                 self._add_user(message.content)
@@ -208,7 +208,7 @@ class History:
                     f"The answer calls {expected}, but the next turn holds results for {given}. "
                     "Give exactly one result for each call, in the order of the calls."
                 )
-            self._turns.append([*results, *(block for block in blocks if not isinstance(block, ToolResult))])
+            self._turns.append(results + [block for block in blocks if not isinstance(block, ToolResult)])
             return
         raise PairingError(
             f"The calls {expected} have no results. Give one for each, also after an interrupt or error."
