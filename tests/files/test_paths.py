@@ -1,13 +1,19 @@
 """Where spellings lead, and that what was decided on is what is opened."""
 
 import os
+import posixpath
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.errors import ToolError
+from handrail.files import paths
 from handrail.files.paths import FileKind, Place, locate, match_files, open_decided, real_path, resolve
 
 
@@ -39,6 +45,77 @@ def test_dots_are_followed_after_links(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("spelling", "expected"), [("~", ""), ("~/", ""), ("~/a/b", "/a/b")])
 def test_a_tilde_is_the_home_folder(spelling: str, expected: str, folder: Path) -> None:
     assert resolve(spelling, "/", str(folder)).real == f"{folder}{expected}"
+
+
+def place_by_realpath(path: str, cwd: str) -> Place:
+    """Where a path leads, by the functions of the standard library alone."""
+    text = posixpath.join(cwd, path)
+    absolute, real = posixpath.normpath(text), posixpath.realpath(text)
+    try:
+        status = Path(real).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        kind = FileKind.LINK if posixpath.islink(text) else FileKind.MISSING
+        return Place(path, absolute, real, False, kind, "", 0)
+    is_file = stat.S_ISREG(status.st_mode)
+    return Place(path, absolute, real, True, *((FileKind.FILE, "", status.st_nlink) if is_file else (FileKind.FOLDER,)))
+
+
+def make_tree(folder: Path, links: Iterable[tuple[str, str]]) -> None:
+    """A few files and folders, and these links, each with the text of its target. None is made outside."""
+    for name in ("a", "a/b", "b"):
+        (folder / name).mkdir()
+    for name in ("f", "a/f", "a/b/f", "f (deleted)"):
+        (folder / name).touch()
+    os.link(folder / "f", folder / "a/twin")
+    for name, target in links:
+        parent = (folder / name).parent
+        if parent.is_dir() and parent.resolve().is_relative_to(folder) and not (folder / name).is_symlink():
+            with suppress(FileExistsError):
+                (folder / name).symlink_to(target)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", ".", "/", "a", "a/", "a/.", "a//b", "a/../a/b/f", "./f", "f", "f/", "f/.", "f/..", "f/../a", "a/twin"),
+        *("none", "none/f", "none/../f", "a/none/../../f", "../", "../../..", "f (deleted)"),
+        *("link", "link/", "link/f", "link/../f", "link/../../f", "to_file", "to_file/", "to_file/..", "broken"),
+        *("broken/f", "b/up/f", "b/up/b/up/f", "here/f", "here/here/a", "a/f (deleted)", "absolute/b/f"),
+    ],
+)
+def test_a_path_leads_where_the_standard_library_says(path: str, tmp_path: Path) -> None:
+    folder = tmp_path.resolve() / "proj"
+    folder.mkdir()
+    links = {"link": "a/b", "to_file": "a/f", "broken": "none/at/all", "b/up": "..", "here": ".", "a/f (deleted)": "f"}
+    make_tree(folder, (*links.items(), ("absolute", f"{folder}/a")))
+
+    assert locate(path, str(folder)) == place_by_realpath(path, str(folder))
+    assert locate(f"{folder}/{path}", "/") == place_by_realpath(f"{folder}/{path}", "/")
+
+
+NAMES = ("a", "b", "f", "g", "f (deleted)")
+PATHS = st.lists(st.sampled_from((*NAMES, "..", ".", "")), min_size=1, max_size=6).map("/".join)
+LINKS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
+
+
+@given(st.lists(st.tuples(LINKS, PATHS), max_size=5), st.lists(PATHS, min_size=1, max_size=8))
+def test_every_path_leads_where_the_standard_library_says(links: list[tuple[str, str]], texts: list[str]) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        make_tree(folder, ((path, target.lstrip("/") or ".") for path, target in links))
+        for path in [text.lstrip("/") for text in texts]:
+            place = locate(path, str(folder))
+
+            if not place.problem:  # else its links lead in a circle
+                assert place == place_by_realpath(path, str(folder))
+
+
+def test_a_path_is_found_where_no_descriptor_tells_its_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "link").symlink_to("src")
+    before = [locate(path, str(folder)) for path in ("src/a.py", "link/a.py", "none")]
+    monkeypatch.setattr(paths, "O_PATH", 0)  # as on macOS
+
+    assert [locate(path, str(folder)) for path in ("src/a.py", "link/a.py", "none")] == before
 
 
 def test_a_path_that_is_known_to_be_one_is_taken_literally(folder: Path) -> None:
@@ -153,6 +230,57 @@ def test_what_was_swapped_for_a_link_is_not_opened(swapped: str, folder: Path, t
 
     with pytest.raises(ToolError, match="is a link now"):
         open_decided(place)
+
+
+def free_descriptor() -> int:
+    """The next one that is given."""
+    descriptor = os.open("/", os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
+@pytest.mark.parametrize("system", ["Linux", "another"])
+@pytest.mark.parametrize("part", ["a", "a/b", "a/b/c", "a/b/c/f"])
+def test_no_part_of_a_decided_path_may_become_a_link(
+    part: str, system: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if system == "another":
+        monkeypatch.setattr(paths, "O_PATH", 0)
+    (folder / "a/b/c").mkdir(parents=True)
+    (folder / "a/b/c/f").write_text("f")
+    place = resolve("a/b/c/f", str(folder), "/")
+    (folder / part).rename(folder / "moved")
+    (folder / part).symlink_to(folder / "moved")  # to the same file: what counts is the way
+    free = free_descriptor()
+
+    with pytest.raises(ToolError, match="is a link now"):
+        open_decided(place)
+
+    assert free_descriptor() == free
+
+
+@given(st.lists(st.sampled_from(("a", "a/b", "a/b/f")), unique=True), st.booleans())
+def test_what_is_opened_lies_at_the_decided_path(parts: list[str], back: bool) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        (folder / "a/b").mkdir(parents=True)
+        (folder / "a/b/f").write_text("f")
+        place = locate("a/b/f", str(folder))
+        for number, part in enumerate(parts):
+            (folder / part).rename(folder / f"moved{number}")
+            (folder / part).symlink_to(folder / f"moved{number}")
+            if back:
+                (folder / part).unlink()
+                (folder / f"moved{number}").rename(folder / part)
+        try:
+            descriptor = open_decided(place)
+        except ToolError:
+            assert parts
+            assert not back
+        else:
+            assert back or not parts
+            assert os.read(descriptor, 10) == b"f"
+            os.close(descriptor)
 
 
 def test_a_file_that_is_gone_is_the_systems_error(folder: Path) -> None:

@@ -39,9 +39,11 @@ def is_name_of_settings(name: str) -> bool:
 
 def may_hold_credentials(path: str) -> bool:
     """Whether the path of a file is one of those in which what is written decides."""
-    *folders, name = path.casefold().split("/")
+    folder, _, name = path.casefold().rpartition("/")
     above = IN_FOLDERS.get(name)
-    return is_name_of_settings(name) if above is None else any(folder.endswith(above) for folder in folders)
+    if above is None:
+        return name in NAMES or name.endswith(ENDINGS)
+    return any(each.endswith(above) for each in folder.split("/"))
 
 
 def holds_credentials(path: str) -> bool:
