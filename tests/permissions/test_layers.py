@@ -12,7 +12,7 @@ from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import FolderContents, Place
 from handrail.permissions.case import make_case
 from handrail.permissions.facts import Facts
-from handrail.permissions.file_access import Lookup
+from handrail.permissions.file_access import FileAccess, FileEffect, Lookup
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
@@ -297,6 +297,16 @@ TEXTS = (
     "Read(src/**)", "Read(//**)", "Edit", "Edit(src/**)", "Edit(*.py)", "Write", "WebFetch", "mcp__db", "mcp__db__q*",
     "WebFetch(domain:a.example)", "Agent", "Agent(Explore)", "*", "mcp__*", "Skill(pdf:*)",
 )  # fmt: skip
+def test_a_file_that_is_not_known_is_asked_about_whatever_else_the_call_accesses(tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Read(secret.txt)"]})
+    case = world.case("Bash", {"command": "ls"})
+    nothing = FileAccess(None, FileEffect.MAYBE_BELOW, "ls", clear=True)
+    unknown = FileAccess(None, FileEffect.BELOW, "ls", doubt="there is too much to look at", clear=True)
+
+    assert decide(replace(case, files=(*case.files, nothing))).verdict is Verdict.ALLOW
+    assert decide(replace(case, files=(*case.files, nothing, unknown))).verdict is Verdict.ASK
+
+
 USES = (
     ToolUse("1", "Read", {"file_path": "src/a.py"}),
     ToolUse("1", "Read", {"file_path": ".env"}),

@@ -105,10 +105,9 @@ def files_inside(case: Case) -> Opinion | None:
         file, rule = found
         reason = f"it {file.effect.value} {file.shown!r}, to which the rule {rule.text} applies"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
-    unknown = (file.doubt for file in case.files if file.place is None and file.doubt != ELSEWHERE)
-    doubt = next(unknown, "")
-    if doubt and guards_files(case.policy):
-        return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
+    doubts = [file.doubt for file in case.files if file.place is None and file.doubt and file.doubt != ELSEWHERE]
+    if doubts and guards_files(case.policy):
+        return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubts[0]}, and a rule keeps some files back")
     return None
 
 
