@@ -2,7 +2,7 @@
 Resolves paths: the only module that asks the file system about a path before permission is decided.
 
 A `Place` holds the path as spelled and the path with every link followed; permission checks look at both.
-`open_decided` opens the resolved path step by step and refuses links, so the decided file is the one opened.
+`open_decided` opens the resolved path and refuses links, so the decided file is the one opened.
 """
 
 import errno
@@ -34,6 +34,8 @@ class FileKind(Enum):
     PIPE = "pipe"
     SOCKET = "socket"
     MISSING = "missing"
+
+    __hash__ = object.__hash__  # fast: every decision looks kinds up
 
 
 @record
@@ -185,8 +187,7 @@ def stat_unless_linked(text: str, absolute: str) -> os.stat_result | None:
     """
     The status of a path on which there is no link, so that it is its own real path; None if that is not certain.
 
-    Linux tells the real path of what it opens, in one look. `realpath` asks about each folder on the way, which takes
-    three times as long.
+    `realpath` asks about each folder on the way, which takes three times as long.
     """
     if not O_PATH:
         return None
@@ -196,12 +197,19 @@ def stat_unless_linked(text: str, absolute: str) -> os.stat_result | None:
         return None
     try:
         status = os.fstat(file)
-        is_own = os.readlink(f"/proc/self/fd/{file}") == absolute  # noqa: PTH115 - one of the hottest lines
+        return status if not stat.S_ISLNK(status.st_mode) and path_of(file) == absolute else None
     except OSError:
         return None
     finally:
         os.close(file)
-    return status if is_own and not stat.S_ISLNK(status.st_mode) else None
+
+
+def path_of(descriptor: int) -> str:
+    """The path of what is open, without any link on the way: Linux knows it. Empty if it is not known."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - one of the hottest lines
+    except OSError:
+        return ""
 
 
 def stat_kind(text: str, real: str) -> tuple[FileKind, int]:
@@ -255,8 +263,8 @@ def open_decided(place: Place, flags: int = os.O_RDONLY) -> int:
     """
     Open exactly the file that was decided on.
 
-    Every part from the root on is opened without following links, so a folder or file that was swapped for a link
-    since the decision is refused. `flags` are those of `os.open`.
+    No link is followed on the way, so a folder or file that was swapped for a link since the decision is refused.
+    `flags` are those of `os.open`.
 
     Raises:
         ToolError: it is no longer what was decided on.
@@ -274,6 +282,8 @@ def open_decided(place: Place, flags: int = os.O_RDONLY) -> int:
 
 def decided_folder(place: Place) -> int:
     """Open the folder that holds the place, without following any link."""
+    if O_PATH and (folder := open_unless_linked(place.real.rpartition("/")[0] or "/")) is not None:
+        return folder
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in filter(None, place.real.split("/")[1:-1]):
         try:
@@ -284,6 +294,18 @@ def decided_folder(place: Place) -> int:
             os.close(folder)
         folder = inner
     return folder
+
+
+def open_unless_linked(path: str) -> int | None:
+    """A descriptor of a folder, if there is no link on its path; None if that is not certain."""
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if path_of(folder) == path:
+        return folder
+    os.close(folder)
+    return None
 
 
 def open_subfolder(folder: int, name: str | bytes) -> int:
