@@ -225,19 +225,18 @@ def unknown(piece: Piece) -> bool:
 
 def reads_program(segment: Segment) -> bool:
     """Whether it runs what is not known before it runs: text that it reads, or that is in another language."""
-    if program_text(segment).unknown and segment.name not in SHELLS:
+    name = segment.name
+    if program_text(segment).unknown and name not in SHELLS:
         return True
     if any(effect.shell is not None for effect in segment.effects):
         return False
-    if segment.name.lower() in POWERSHELLS:
+    if name.lower() in POWERSHELLS or name in LATER:
         return True
-    files = [word.literal for word in segment.argv[1:] if not (word.literal or "").startswith(("-", "+", "<"))]
-    if segment.name in ("source", "."):
-        return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
-    if segment.name in LATER:
-        return True
-    if segment.name not in SHELLS:
+    if name not in SHELLS and name not in ("source", "."):
         return False
+    files = [word.literal for word in segment.argv[1:] if not (word.literal or "").startswith(("-", "+", "<"))]
+    if name in ("source", "."):
+        return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
     # behind `-c` or `-s`, also in a cluster, the next words are not files
     named = any(STDIN.match(word.literal or "") for word in segment.argv[1:])
     switch = named or any(re.match(r"-[A-Za-z]*[cs]", word.prefix) for word in segment.argv[1:])
