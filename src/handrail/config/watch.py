@@ -44,19 +44,24 @@ class SettingsWatch:
 
     def _remember(self, stamps: list[Stamp]) -> None:
         """Keep the stamps, and what to look at to see that they still hold: of a missing folder not each file in it."""
-        there: list[tuple[str, Stamp]] = []
+        files: list[str] = []
+        known: list[Stamp] = []
         missing: dict[str, None] = {}
         for (_, file), old in zip(self._files, stamps, strict=True):
             if old is not None or _exists(file):
-                there.append((file, old))
+                files.append(file)
+                known.append(old)
             else:
                 folder = os.path.dirname(file)  # noqa: PTH120  # at every start
                 missing[file if _exists(folder) else folder] = None
-        self._stamps, self._places = stamps, (there, tuple(missing))
+        self._stamps, self._places = stamps, (files, known, tuple(missing))
 
     def _is_as_before(self) -> bool:
-        there, missing = self._places
-        return not any(map(_exists, missing)) and all(stamp(file) == old for file, old in there)
+        files, stamps, missing = self._places
+        for path in missing:
+            if os.access(path, os.F_OK):
+                return False
+        return [stamp(file) for file in files] == stamps
 
     def _look(self) -> list[Stamp]:
         return [stamp(file) for _, file in self._files]
