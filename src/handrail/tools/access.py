@@ -8,6 +8,7 @@ so a tool says it in one place. Paths stay as they were spelled: relative paths 
 
 import os
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from handrail.named_tuples import NamedTuple
@@ -94,7 +95,7 @@ class Access(NamedTuple):
         if not self.declared:
             known = {name: value for name in ("may_touch", "may_reach", "failed") if (value := getattr(self, name))}
             return {"declared": False, "width": self.width, **known} if known else {}
-        shown: dict[str, Any] = {name: value for name in SHOWN if (value := getattr(self, name))}
+        shown: dict[str, Any] = {name: value for name, value in zip(SHOWN, _shown(self), strict=True) if value}
         return shown if self.runs is None else {**shown, "runs": self.runs, "shell": self.shell}
 
     @classmethod
@@ -131,6 +132,7 @@ SHOWN = (
     *("declared", "reads", "writes", "removes", "walks", "reaches", "consults", "filtered", "own", "width", "group"),
     *("may_touch", "may_reach"),
 )
+_shown = attrgetter(*SHOWN)
 SHARED = Access.unknown(width="shared")
 EXCLUSIVE = Access.unknown()
 FAILED = Access(declared=False, width="exclusive", failed=True)

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -23,8 +23,9 @@ from handrail.files.private_folder import make_private_folder
 from handrail.lazy import lazy
 from handrail.permissions.case import Case
 from handrail.permissions.facts import Facts
+from handrail.permissions.file_access import FileEffect
 from handrail.records import record
-from handrail.tools.permission import Decision, Opinion, Update
+from handrail.tools.permission import Decision, Opinion, Strength, Update, Verdict
 from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Audit:
         """Whether an entry has no secrets, the common case: one check of all its texts is cheaper than one for each."""
         if self._redactor.patterns or not all(map(self._known_clean, common_texts(entry))):
             return False
-        return not self._redactor.spans("\n".join(own_texts(entry, shown)))
+        return not self._redactor.spans("\n".join(dict.fromkeys(own_texts(entry, shown))))  # a path is there five times
 
     def close(self) -> None:
         """Close the file."""
@@ -154,17 +155,17 @@ class Audit:
         make_room(self.file, self._max_folder)
 
     def _line(self, entry: AuditEntry) -> dict[str, Any]:
-        case, decision, policy = entry.case, entry.decision, entry.case.policy
+        case, decision, policy, agent = entry.case, entry.decision, entry.case.policy, entry.request.ctx.agent
         line: dict[str, Any] = {
             "v": FORMAT,
             "at": self._now(),
             "session": self._session,
             **self._origin,
-            "agent": entry.request.ctx.agent.id,
+            "agent": agent.id,
             "call": case.use.id,
             "tool": case.use.name,
             "input": bound_input(case.use.input),
-            "decision": entry.ended or decision.verdict.value,
+            "decision": entry.ended or VERDICTS[decision.verdict],
             "by": entry.by,
             "reason": decision.reason,
             "opinions": [opinion_json(each) for each in decision.opinions],
@@ -175,29 +176,35 @@ class Audit:
             "working_dirs": policy.working_dirs,
             "micros": [round(entry.judging * 1e6), round(entry.waiting * 1e6)],
         }
-        if path := entry.request.ctx.agent.path:
-            line["agent_path"] = path
+        if agent.path:
+            line["agent_path"] = agent.path
         if policy.kept:
             line["kept"] = policy.kept
         if entry.asked:
             line["asked"] = True
-        if files := (*case.files, *case.named_files):
+        if files := case.files + case.named_files:
             line["places"] = [
-                {"path": file.shown, "real": file.place.real if file.place else None, "access": file.effect.value}
+                {"path": file.shown, "real": file.place.real if file.place else None, "access": EFFECTS[file.effect]}
                 for file in files
             ]
-        if facts := facts_json(case.facts):
-            line["facts"] = facts
+        line["facts"] = facts_json(case.facts)
         if decision.updated_input is not None:
             line["ran"] = bound_input(decision.updated_input)
         if decision.remedy:
             line["remedy"] = decision.remedy
-        for name in ("updates", "problems", "classified"):
-            if value := getattr(entry, name):
-                line[name] = value
+        if entry.updates:
+            line["updates"] = entry.updates
+        if entry.problems:
+            line["problems"] = entry.problems
+        if entry.classified:
+            line["classified"] = entry.classified
         return line
 
 
+# the values and names of members are properties in Python
+VERDICTS = {verdict: verdict.value for verdict in Verdict}
+STRENGTHS = {strength: strength.name.lower() for strength in Strength}
+EFFECTS = {effect: effect.value for effect in FileEffect}
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -230,40 +237,44 @@ def own_texts(entry: AuditEntry, shown: Mapping[str, Any]) -> list[str]:
     texts += (*facts.access.reaches, *facts.access.consults, *facts.access.may_reach)
     if facts.access.runs is not None:
         texts.append(facts.access.runs)
-    for file in (*entry.case.files, *entry.case.named_files):
+    for file in entry.case.files + entry.case.named_files:
         texts += (file.shown, file.place.real) if file.place else (file.shown,)
-    for value in (
-        shown["input"],
-        shown.get("ran"),
-        entry.updates,
-        entry.problems,
-        entry.decision.remedy,
-    ):
+    for value in (shown["input"], shown.get("ran"), entry.updates, entry.problems, entry.decision.remedy):
         if value:
-            texts += texts_in(value)
+            collect_texts(value, texts)
     return texts
 
 
-def texts_in(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, keys included; also with its key, if that may say that it is secret."""
+def texts_in(value: Any) -> list[str]:
+    """Every text in a JSON value, as `collect_texts` finds them."""
+    texts: list[str] = []
+    collect_texts(value, texts)
+    return texts
+
+
+def collect_texts(value: Any, texts: list[str]) -> None:
+    """Add every text in a JSON value, keys included; also with its key, if that may say that it is secret."""
     if isinstance(value, str):
-        yield value
+        texts.append(value)
     elif isinstance(value, dict | Mapping):
         for name, each in value.items():
-            yield str(name)
-            yield from texts_in(each)
-            if isinstance(each, str) and (shown := telling_name(str(name), value)):
-                yield f'{as_entry(shown, each)}"'
+            texts.append(str(name))
+            if not isinstance(each, str):
+                collect_texts(each, texts)
+                continue
+            texts.append(each)
+            if shown := telling_name(str(name), value):
+                texts.append(f'{as_entry(shown, each)}"')
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from texts_in(each)
+            collect_texts(each, texts)
 
 
 def opinion_json(opinion: Opinion) -> dict[str, str]:
     shown = {
         "layer": opinion.layer,
-        "says": opinion.verdict.value,
-        "strength": opinion.strength.name.lower(),
+        "says": VERDICTS[opinion.verdict],
+        "strength": STRENGTHS[opinion.strength],
         "reason": opinion.reason,
     }
     return shown | {"rule": opinion.source} if opinion.source else shown
@@ -273,27 +284,42 @@ def facts_json(facts: Facts) -> dict[str, Any]:
     """The facts about a call, so that the decision can be repeated."""
     shown: dict[str, Any] = {"read_only": facts.read_only}
     if declared := facts.access.as_json():
-        shown["declares"] = {name: shorten(value) for name, value in declared.items()}
-    for name in ("subject", "destructive", "needs_person", "doubt", "unmet"):
-        if value := getattr(facts, name):
-            shown[name] = value
+        if facts.access.runs is not None:
+            declared["runs"] = shorten(facts.access.runs)
+        shown["declares"] = declared
+    if facts.subject:
+        shown["subject"] = facts.subject
+    if facts.destructive:
+        shown["destructive"] = True
+    if facts.needs_person:
+        shown["needs_person"] = True
+    if facts.doubt:
+        shown["doubt"] = facts.doubt
+    if facts.unmet:
+        shown["unmet"] = facts.unmet
     if facts.mcp is not None:
         shown["mcp"] = [facts.mcp.server, facts.mcp.tool]
     if facts.check.verdict is not None:
-        shown["check"] = [facts.check.verdict.value, facts.check.reason]
+        shown["check"] = [VERDICTS[facts.check.verdict], facts.check.reason]
     return shown
 
 
 def bound_input(values: Mapping[str, Any]) -> Any:
     """The input with long values cut, such as the text of a file."""
     short = {name: shorten(value) for name, value in values.items()}
-    if sum(len(value) if isinstance(value, str) else 50 for value in short.values()) <= MAX_INPUT and not any(
-        isinstance(value, dict | list) for value in short.values()
-    ):
-        return short
-    if len(json.dumps(short, default=str)) <= MAX_INPUT:
+    if is_small(short) or len(json.dumps(short, default=str)) <= MAX_INPUT:
         return short
     return {name: shorten(value, 1_000) for name, value in short.items() if isinstance(value, str | int | float)}
+
+
+def is_small(values: Mapping[str, Any]) -> bool:
+    """Whether an input certainly keeps to the limit, without encoding it."""
+    size = 0
+    for value in values.values():
+        if isinstance(value, dict | list):
+            return False
+        size += len(value) if isinstance(value, str) else 50
+    return size <= MAX_INPUT
 
 
 def shorten(value: Any, most: int = MAX_TEXT) -> Any:
