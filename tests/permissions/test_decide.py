@@ -26,8 +26,9 @@ from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
-from handrail.permissions.decide import case_of, decide_case
+from handrail.permissions.decide import case_of
 from handrail.permissions.facts import NOTHING_SAID
+from handrail.permissions.layers import decide
 from handrail.permissions.modes import MODES
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.access import Access
@@ -149,7 +150,7 @@ def test_a_live_call_the_public_door_and_a_replay_give_the_same_opinions(
             return
         door = policy.decide(Made(says), {"where": where})
         [call] = read(str(audit.file), INSTALLED)
-        replay = decide_case(case_of(call.request, Replay(policy, mode="").policy(call), call.evidence or NOTHING_SAID))
+        replay = decide(case_of(call.request, Replay(policy, mode="").policy(call), call.evidence or NOTHING_SAID))
 
     assert outcome.decision is not None
     assert door.opinions == outcome.decision.opinions[: len(door.opinions)], "the last resort may be added"
@@ -240,7 +241,7 @@ def test_what_explain_says_of_own_checks_is_what_happens_to_the_call(
 
     async def explained() -> Any:
         request = CallRequest.hypothetical(use, subject, run)
-        return decide_case(case_of(request, policy, await ask_own_checks(request)))
+        return decide(case_of(request, policy, await ask_own_checks(request)))
 
     decision = asyncio.run(explained())
 

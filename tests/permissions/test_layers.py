@@ -297,6 +297,8 @@ TEXTS = (
     "Read(src/**)", "Read(//**)", "Edit", "Edit(src/**)", "Edit(*.py)", "Write", "WebFetch", "mcp__db", "mcp__db__q*",
     "WebFetch(domain:a.example)", "Agent", "Agent(Explore)", "*", "mcp__*", "Skill(pdf:*)",
 )  # fmt: skip
+
+
 def test_a_file_that_is_not_known_is_asked_about_whatever_else_the_call_accesses(tmp_path: Path) -> None:
     world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Read(secret.txt)"]})
     case = world.case("Bash", {"command": "ls"})

@@ -82,7 +82,7 @@ def resolve(spelling: str, cwd: str, home: str) -> Place:
 
 def locate(path: str, cwd: str) -> Place:
     """Resolve a text that is certainly a path, taken literally. Never raises."""
-    text = path if path.startswith("/") else posixpath.join(cwd, path)
+    text = path if path.startswith("/") else f"{cwd}/{path}"
     real = absolute = normalize(text)
     status = stat_unless_linked(text, absolute)
     if status is not None:

@@ -83,7 +83,7 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
     mcp = facts.mcp or mcp_of(use.name)
     access = facts.access
     files = () if access.own else tuple(file_touches(access, policy, lookup))
-    targets = tuple([read_url(address) for address in access.reaches])
+    targets = tuple(map(read_url, access.reaches))
     read_only = facts.read_only and not access.changes_files  # what changes files does not only read
     case = Case(
         use,
@@ -95,7 +95,7 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
         files,
         targets=targets,
         named_files=tuple(named_files(access.may_touch, policy, lookup)) if access.may_touch else (),
-        named_targets=tuple([read_url(address) for address in access.may_reach]),
+        named_targets=tuple(map(read_url, access.may_reach)),
         subjects=subjects(facts, policy, lookup) if files else (),
     )
     if access.runs is None or access.shell != "bash":
@@ -106,9 +106,10 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
 
 def subjects(facts: Facts, policy: Policy, lookup: Lookup) -> tuple[Place, ...]:
     """The places of the paths that a call may be about, however its tool spells them where it declares them."""
-    if not any(index.own for index in policy.index.values()):
-        return ()
-    return tuple([lookup.resolve(path, policy.cwd, policy.home) for path in facts.subject_paths()])
+    for index in policy.index.values():
+        if index.own:
+            return tuple([lookup.resolve(path, policy.cwd, policy.home) for path in facts.subject_paths()])
+    return ()
 
 
 def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:

@@ -30,18 +30,6 @@ def case_of(request: CallRequest, policy: Policy, evidence: Evidence = NOTHING_S
     return make_case(use, policy, LOOKUP, facts_of(request, evidence))
 
 
-def decide_case(case: Case) -> Decision:
-    """Decide on a case; the decision names the places of the case."""
-    decision = decide(case)
-    if not case.files:
-        return decision
-    places = tuple([file.place for file in case.files if file.place])
-    left_out = tuple([(file.left_out, file.shown) for file in case.files if file.left_out])
-    return Decision(
-        decision.verdict, decision.reason, decision.opinions, decision.version, places=places, left_out=left_out
-    )
-
-
 def decide_call(policy: Policy, tool: AnyTool, values: Mapping[str, Any]) -> Decision:
     """The decision on a call that is not made: `Policy.decide`."""
     if not isinstance(tool, Tool):
@@ -51,4 +39,4 @@ def decide_call(policy: Policy, tool: AnyTool, values: Mapping[str, Any]) -> Dec
             f"the input of {tool.name} is {brief_repr(values)}. Give an object of its fields, for example {{}}."
         )
     use = ToolUse("call-1", tool.name, dict(values))
-    return decide_case(case_of(CallRequest.hypothetical(use, tool, RunContext(Path(policy.cwd))), policy))
+    return decide(case_of(CallRequest.hypothetical(use, tool, RunContext(Path(policy.cwd))), policy))

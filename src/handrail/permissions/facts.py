@@ -5,7 +5,7 @@ from functools import partial
 
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
-from handrail.tools.flags import fits, says_no, subject_of, subject_paths
+from handrail.tools.flags import fits, subject_of, subject_paths, warnings_of
 from handrail.tools.permission import NO_OPINION, Check, Opinion, Verdict
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import WARNINGS, McpInfo
@@ -76,7 +76,7 @@ def facts_of(request: CallRequest, evidence: Evidence = NOTHING_SAID) -> Facts:
         subject=subject_of(tool, args) if tool.subject and not unread else "",
         subject_paths=tuple if unread else partial(subject_paths, tool, args),
         read_only=request.read_only,
-        warnings=tuple([text for name, text in WARNINGS.items() if unread or not says_no(tool, name, args)]),
+        warnings=tuple(WARNINGS.values()) if unread else warnings_of(tool, args),
         needs_person=tool.requires_user_interaction and not _is_answered_by_hook(request, evidence),
         hook=evidence.hook,
         doubt=evidence.doubt,

@@ -28,11 +28,15 @@ class FileEffect(Enum):
     MAYBE = "may touch"  # an argument of an unknown program
     MAYBE_BELOW = "may also touch"  # a file in such a folder, or a name in a text that is run
 
+    __hash__ = object.__hash__  # fast: every record of a decision looks effects up
+
 
 LOOKING = (FileEffect.LOOK, FileEffect.LIST)
 READING = (FileEffect.READ, *LOOKING, FileEffect.BELOW)
 INSIDE = (FileEffect.BELOW, FileEffect.MAYBE_BELOW)
 REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
+UNDOUBTED = (*REMOVING, FileEffect.MAYBE)
+"""Not asked about for their place: removals have a layer of their own, and such an argument may be no path."""
 OBJECTING = (Behaviour.DENY, Behaviour.ASK)
 
 
@@ -77,24 +81,22 @@ def assess_place(
     """An access with the policy's assessment of its place."""
     if place is None:
         return FileAccess(None, effect, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
-    reads = effect in READING
+    reads, paths = effect in READING, paths_of(place)
     if policy.notes and is_note(place, policy.notes):
-        return FileAccess(place, effect, shown, part, redirected, paths_of(place), clear=True)
+        return FileAccess(place, effect, shown, part, redirected, paths, clear=True)
     guard = "" if reads else protected_place(place, policy.home, policy.own)
     if not guard and not reads and place.real not in policy.working_dirs:  # changing a folder changes what is in it
         guard = next((folder for folder in policy.own if below(folder, place.real)), "")
-    file = FileAccess(place, effect, shown, part, redirected, paths_of(place), protected=guard)
-    if effect in (*REMOVING, FileEffect.MAYBE):
-        return file._replace(clear=True)
+    if effect in UNDOUBTED:
+        return FileAccess(place, effect, shown, part, redirected, paths, "", guard, clear=True)
     prefixes = policy.read_prefixes if reads else policy.prefixes
     if effect in LOOKING:
         found = doubt_of_look(place, prefixes, lists=effect is FileEffect.LIST)
     else:
         found = doubt(place, prefixes, writes=not reads)
-    clear = not guard and is_permitted(policy, file, found)
-    if found and reads and not clear and secret_place(place):
-        return file._replace(doubt=found, secret=rule_for_path(place.real, policy))
-    return file._replace(doubt=found, clear=clear)
+    clear = not guard and is_permitted(policy, paths, found, reads=reads)
+    secret = rule_for_path(place.real, policy) if found and reads and not clear and secret_place(place) else ""
+    return FileAccess(place, effect, shown, part, redirected, paths, found, guard, clear, secret)
 
 
 def is_note(place: Place, folder: str) -> bool:
@@ -110,12 +112,12 @@ def rule_for_path(path: str, policy: Policy) -> str:
     return f"Read(/{path})"
 
 
-def is_permitted(policy: Policy, file: FileAccess, doubtful: str) -> bool:
+def is_permitted(policy: Policy, paths: tuple[str, ...], doubtful: str, *, reads: bool) -> bool:
     """Whether a file tool could do it: reads inside, edits that the mode accepts, or an allow rule."""
+    if not doubtful and (reads or policy.mode == "acceptEdits"):
+        return True
     allow = policy.index[Behaviour.ALLOW]
-    if file.effect in READING:
-        return not doubtful or bool(allowed_by(file, allow.read))
-    return (not doubtful and policy.mode == "acceptEdits") or bool(allowed_by(file, allow.edit))
+    return bool(allowed_by(paths, allow.read if reads else allow.edit))
 
 
 def paths_of(place: Place) -> tuple[str, ...]:
@@ -123,11 +125,11 @@ def paths_of(place: Place) -> tuple[str, ...]:
     return (place.real + end,) if place.real == place.absolute else (place.real + end, place.absolute + end)
 
 
-def allowed_by(file: FileAccess, index: PathIndex) -> list[Rule]:
-    """The rules that match both the real path and the path as spelled."""
-    if not file.paths or index.empty:
+def allowed_by(paths: tuple[str, ...], index: PathIndex) -> list[Rule]:
+    """The rules that match all paths of an access: the real one and the one as spelled."""
+    if not paths or index.empty:
         return []
-    first, *others = map(index.find, file.paths)
+    first, *others = map(index.find, paths)
     return [rule for rule in first if all(rule in found for found in others)] if others else first
 
 

@@ -29,7 +29,7 @@ from handrail.permissions.open_commands import open_reason
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import EDIT, READ, Behaviour, Rule, RuleProblem
-from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
+from handrail.tools.permission import Decision, Opinion, Strength, Verdict, strongest
 
 Layer: TypeAlias = Callable[[Case], Opinion | None]
 
@@ -71,7 +71,8 @@ def broken_rules(case: Case) -> Opinion | None:
 
 def leaves_machine(case: Case) -> bool:
     """Whether something of the call is sent to another machine."""
-    return bool(case.access.reaches or case.access.consults)
+    access = case.facts.access
+    return bool(access.reaches or access.consults)
 
 
 def concerns_files(case: Case, family: str) -> bool:
@@ -89,8 +90,7 @@ def broken_reason(problem: Rule | RuleProblem) -> tuple[str, str]:
 
 def hidden_commands(case: Case) -> Opinion | None:
     """Ask about commands that are unknown before they run and may match a deny or ask rule."""
-    found = possible_matches(case)
-    if not found:
+    if case.analysis is None or not (found := possible_matches(case)):
         return None
     reason = f"what it runs is not known in advance, and the rule {found[0].text} may apply to it"
     return Opinion(Strength.ASK, Verdict.ASK, "commands", reason, found[0].written)
@@ -101,7 +101,7 @@ def files_inside(case: Case) -> Opinion | None:
     if not case.files:
         return None
     below = [file for file in case.files if file.effect in INSIDE]
-    if (found := denied_inside(below, case.policy)) is not None:
+    if below and (found := denied_inside(below, case.policy)) is not None:
         file, rule = found
         reason = f"it {file.effect.value} {file.shown!r}, to which the rule {rule.text} applies"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
@@ -113,6 +113,8 @@ def files_inside(case: Case) -> Opinion | None:
 
 def named_folders(case: Case) -> Opinion | None:
     """Ask about a folder in the input of a foreign tool that holds kept back files; a rule for the tool lifts it."""
+    if not case.named_files:
+        return None
     below = [file for file in case.named_files if file.effect in INSIDE]
     if not below or any(rule.tool == case.tool for rule in allow_rules_by_name(case)):
         return None
@@ -130,8 +132,7 @@ BY_RULE = {kind: f"{kind.value} rule" for kind in Behaviour}
 
 
 def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -> Opinion | None:
-    found = matching_rules(case, kind)
-    if not found:
+    if case.policy.index[kind].empty or not (found := matching_rules(case, kind)):
         return None
     rule = next((rule for rule in found if not rule.broken), found[0])
     if rule.broken:
@@ -277,7 +278,7 @@ def path_scope(case: Case) -> Opinion | None:
 
 def declaration(case: Case) -> Opinion | None:
     """Ask if rules keep files back and the files of a call are not declared; an allow rule by name lifts it."""
-    access = case.access
+    access = case.facts.access
     if access.declared or not guards_files(case.policy) or (not access.failed and allowed_by_name(case)):
         return None
     says = (
@@ -310,10 +311,10 @@ def mode(case: Case) -> Opinion | None:
         return BYPASS
     if policy.mode == "plan" and writes_plan(case):
         return PLAN_FILE
-    access = case.access
+    access = case.facts.access
     if access.own:
         return HARMLESS
-    if writes_notes(case):
+    if policy.notes and writes_notes(case):
         return NOTES
     if leaves_machine(case) or case.mcp is not None:  # it may only read, but what it is asked for leaves the machine
         return None
@@ -367,17 +368,23 @@ LAYERS: tuple[Layer, ...] = (
 
 
 def decide(case: Case) -> Decision:
-    """The strongest opinion decides; without any, the user is asked. The decision keeps all opinions."""
+    """The strongest opinion decides; without any, the user is asked. The decision keeps all opinions and places."""
     opinions = [opinion for layer in LAYERS if (opinion := layer(case)) is not None]
     if not opinions:
         opinions.append(person(case))
-    decision = fold(tuple(opinions), case.policy.version)
-    if decision.verdict is Verdict.ASK and case.policy.mode == "dontAsk":
-        opinions.append(
-            Opinion(Strength.DENY, Verdict.DENY, "mode", f"dontAsk refuses what would be asked: {decision.reason}")
-        )
-        return fold(tuple(opinions), case.policy.version)
-    return decision
+    decisive = strongest(opinions)
+    if decisive.verdict is Verdict.ASK and case.policy.mode == "dontAsk":
+        reason = f"dontAsk refuses what would be asked: {decisive.reason}"
+        decisive = Opinion(Strength.DENY, Verdict.DENY, "mode", reason)
+        opinions.append(decisive)
+    return Decision(
+        decisive.verdict,
+        decisive.reason,
+        tuple(opinions),
+        case.policy.version,
+        places=tuple([file.place for file in case.files if file.place]),
+        left_out=tuple([(file.left_out, file.shown) for file in case.files if file.left_out]),
+    )
 
 
 def outcome(decision: Decision) -> str:
@@ -387,5 +394,4 @@ def outcome(decision: Decision) -> str:
 
 def winner(decision: Decision) -> Opinion:
     """The opinion that decided."""
-    care = (Verdict.ALLOW, Verdict.ASK, Verdict.DENY).index
-    return max(decision.opinions, key=lambda opinion: (opinion.strength, care(opinion.verdict)))
+    return strongest(decision.opinions)

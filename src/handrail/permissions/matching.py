@@ -24,8 +24,6 @@ else:  # it reads command lines, which is loaded with the first of them
 def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
     """The rules of one behaviour that match, without duplicates."""
     index = case.policy.index[behaviour]
-    if index.empty:
-        return []
     found = allowing_rules(case, index) if behaviour is Behaviour.ALLOW else objecting_rules(case, index)
     return found if len(found) < 2 else list(dict.fromkeys(found))
 
@@ -128,7 +126,7 @@ def possible_matches(case: Case) -> list[Rule]:
 
 def by_name(case: Case, index: RuleIndex) -> list[Rule]:
     """Rules with content about this tool, or about the shell that it runs."""
-    access = case.access
+    access = case.facts.access
     found = by_subject(case, index) if index.own else []
     if case.tool == SKILL:
         found += index.skill(case.use.input)
@@ -147,7 +145,7 @@ def by_subject(case: Case, index: RuleIndex) -> list[Rule]:
         return [] if climbs else index.by_subject(names, case.facts.matches)
     as_paths = index.by_subject_path(names)
     if index.behaviour is Behaviour.ALLOW:  # a text may hide where a path leads: notes/../../x
-        return common([allowed_by(file, as_paths) for file in files])
+        return common([allowed_by(file.paths, as_paths) for file in files])
     found = [rule for file in files for path in file.paths for rule in as_paths.find(path)]
     return found + index.by_subject(names, case.facts.matches)
 
@@ -173,15 +171,16 @@ def is_at(file: FileAccess, place: Place) -> bool:
 
 
 def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
-    if any(file.protected for file in case.files):
-        return []
+    for file in case.files:
+        if file.protected:
+            return []
     if case.analysis is not None:
         cover = coverage(case)
         return [*cover.whole, *cover.alone]
-    if case.read_only and any(file.secret for file in case.files):
+    if case.read_only and (secret := [file for file in case.files if file.secret]):
         # only a rule with the path opens a secret; one of the family Read has done so already
         subject = subject_files(case)
-        return by_subject(case, index) if all(file in subject for file in case.files if file.secret) else []
+        return by_subject(case, index) if all(file in subject for file in secret) else []
     return index.whole_tool(case.tool, case.mcp) + by_name(case, index) + by_effect(case, index)
 
 
@@ -198,8 +197,8 @@ def allow_rules_by_name(case: Case) -> list[Rule]:
 
 def by_effect(case: Case, index: RuleIndex) -> list[Rule]:
     """Allow rules about files or addresses that cover everything the call declares."""
-    files, targets, access = case.files, case.targets, case.access
-    if access.runs is not None or case.facts.check.despite_rules:
+    files, targets = case.files, case.targets
+    if case.facts.access.runs is not None or case.facts.check.despite_rules:
         return []
     if targets:
         if any(target.problem for target in targets) or not all(file.clear for file in files):
@@ -209,9 +208,11 @@ def by_effect(case: Case, index: RuleIndex) -> list[Rule]:
     if not changed and not case.read_only:
         return []
     wanted, decisive = (index.edit, changed) if changed else (index.read, files)
+    if wanted.empty:
+        return []
     if changed and not all(file.clear for file in files if file.effect in READING):
         return []
-    return common([allowed_by(file, wanted) for file in decisive])
+    return common([allowed_by(file.paths, wanted) for file in decisive])
 
 
 def common(found: Sequence[list[Rule]]) -> list[Rule]:

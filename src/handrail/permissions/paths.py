@@ -92,7 +92,7 @@ def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
     """Why the user should be asked about a place: odd spelling, outside, not a regular file, a secret; else empty."""
     if place.problem:
         return f"{place.spelling!r}: {place.problem}"
-    if not writes and {place.real, place.absolute} <= SYSTEM_FACTS:
+    if not writes and place.real in SYSTEM_FACTS and place.absolute in SYSTEM_FACTS:
         return ""
     if not (place.real + "/").startswith(prefixes):
         leads = f" leads to {place.real!r}, which" if place.real != place.absolute else ""

@@ -57,7 +57,7 @@ class ToolIndex:
         found = list(self.whole.get(name, ()))
         if name.startswith(MCP):
             found += self.mcp.get(name.removeprefix(MCP), ())
-        return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
+        return found + [rule for pattern, rule in self.globs if pattern.matches(name)] if self.globs else found
 
     def names_of(self, name: str, mcp: McpInfo | None) -> tuple[str, ...]:
         """The names that rules may use for a tool. An allow rule for one server must not match the name of another."""

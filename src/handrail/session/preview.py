@@ -19,9 +19,9 @@ from handrail.errors import HandrailError
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import Hook
 from handrail.permissions.case import Case
-from handrail.permissions.decide import case_of, decide_case
+from handrail.permissions.decide import case_of
 from handrail.permissions.facts import Evidence
-from handrail.permissions.layers import winner
+from handrail.permissions.layers import decide, winner
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.processes.sandbox_contract import Standing
 from handrail.records import record
@@ -148,7 +148,7 @@ class CallPreview:
         if standing is not None and (check := sandbox_check(standing, request.access.runs or "")) is not None:
             given = replace(given, check=check)
         case = case_of(request, policy, given)
-        decision = decide_case(case)
+        decision = decide(case)
         if decision.verdict is Verdict.ASK:
             hooks = (*hooks, *await self._calls.matching("PermissionRequest", request))
             if self._run_hooks:

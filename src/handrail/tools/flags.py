@@ -11,7 +11,7 @@ from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import FAILED, Access
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool
-from handrail.tools.tool import PromptView, Tool
+from handrail.tools.tool import WARNINGS, PromptView, Tool
 from handrail.tools.wording import missing_field
 
 log = get_logger(__name__)
@@ -46,9 +46,17 @@ def is_enabled(tool: AnyTool) -> bool:
         return False
 
 
-def says_no(tool: AnyTool, name: str, args: Any) -> bool:
-    """Whether a flag of the tool is False; an exception does not count as False."""
-    return ask_tool(tool.name, name, lambda: getattr(tool, name)(args) is False, careful=False)
+def warnings_of(tool: AnyTool, args: Any) -> tuple[str, ...]:
+    """The warnings about a call: of each flag that does not say False, also because it raises."""
+    found: tuple[str, ...] = ()
+    for name, text in WARNINGS.items():
+        try:
+            says_no = getattr(tool, name)(args) is False
+        except Exception:
+            log.exception("%s.%s raised; the careful answer is used", tool.name, name)
+            says_no = False
+        found = found if says_no else (*found, text)
+    return found
 
 
 def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
@@ -78,7 +86,11 @@ def _names_parameter(tool: AnyTool, spec: str) -> bool:
 
 def subject_of(tool: AnyTool, args: Any) -> str:
     """The subject of the call as the tool gives it; empty if it has none."""
-    return ask_tool(tool.name, "subject_text", lambda: tool.subject_text(args) or "", "")
+    try:
+        return tool.subject_text(args) or ""
+    except Exception:
+        log.exception("%s.subject_text raised; the careful answer is used", tool.name)
+        return ""
 
 
 def subject_paths(tool: AnyTool, args: Any) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Opinions and decisions: whether a call may run, and why.
 Layers give opinions, the fold picks the strongest, a Decision keeps them all. The order of `Strength` is the policy.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -22,6 +22,8 @@ class Verdict(Enum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
+
+    __hash__ = object.__hash__  # fast: every record of a decision looks verdicts up
 
 
 class Strength(IntEnum):
@@ -143,11 +145,16 @@ def fold(opinions: tuple[Opinion, ...], version: int) -> Decision:
     """The strongest opinion decides; among equals the most careful. Without any, a person is asked."""
     if not opinions:
         return Decision(Verdict.ASK, "it may change something, so a person has to agree", (), version)
+    decisive = strongest(opinions)
+    return Decision(decisive.verdict, decisive.reason, opinions, version)
+
+
+def strongest(opinions: Sequence[Opinion]) -> Opinion:
+    """The opinion that decides: the strongest, among equals the most careful, among those the first."""
     if len(opinions) == 1:
-        return Decision(opinions[0].verdict, opinions[0].reason, opinions, version)
+        return opinions[0]
     care = (Verdict.ALLOW, Verdict.ASK, Verdict.DENY).index
-    winner = max(opinions, key=lambda opinion: (opinion.strength, care(opinion.verdict)))
-    return Decision(winner.verdict, winner.reason, opinions, version)
+    return max(opinions, key=lambda opinion: (opinion.strength, care(opinion.verdict)))
 
 
 RulesBySource: TypeAlias = Mapping[str, tuple[str, ...]]

@@ -16,8 +16,9 @@ from handrail.cli.flags import read_flags
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.remedy import find_remedy
 from handrail.headless.ways_out import allowing_flags
-from handrail.permissions.decide import case_of, decide_case
+from handrail.permissions.decide import case_of
 from handrail.permissions.facts import NOTHING_SAID
+from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, parse_rule, split_rules
 from handrail.testing import ScriptedModel, say, use
@@ -79,7 +80,7 @@ def decided(policy: Policy, tool: str, values: Mapping[str, Any]) -> tuple[Verdi
         ToolUse("1", tool, dict(values)), tool_called(tool), RunContext(Path(policy.cwd))
     )
     case = case_of(request, policy)
-    return decide_case(case).verdict, allowing_flags(asyncio.run(find_remedy(request, NOTHING_SAID, case)))
+    return decide(case).verdict, allowing_flags(asyncio.run(find_remedy(request, NOTHING_SAID, case)))
 
 
 WORDS = st.lists(st.text("ab*'\"()\\ ,$-~", min_size=1, max_size=6), max_size=3)

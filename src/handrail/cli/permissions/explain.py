@@ -12,8 +12,8 @@ from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain_json
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
-from handrail.permissions.decide import case_of, decide_case
-from handrail.permissions.layers import LAYERS, outcome, winner
+from handrail.permissions.decide import case_of
+from handrail.permissions.layers import LAYERS, decide, outcome, winner
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
 from handrail.permissions.open_commands import CLEAN
@@ -170,7 +170,7 @@ def changes(now: str, call: PreviewedCall) -> Iterator[dict[str, str]]:
 
 
 def try_change(call: PreviewedCall, now: str, policy: Policy, change: str) -> Iterator[dict[str, str]]:
-    decision = decide_case(case_of(call.request, policy, call.evidence))
+    decision = decide(case_of(call.request, policy, call.evidence))
     then = outcome(decision)
     if then != now or " rule " in change:  # that a rule alone changes nothing is worth knowing
         yield {"change": change, "decision": then, "reason": decision.reason, "rule": winner(decision).source}

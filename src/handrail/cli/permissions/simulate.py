@@ -15,8 +15,8 @@ from handrail.cli.permissions.calls import KnownTools, open_preview
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
 from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain_json
-from handrail.permissions.decide import case_of, decide_case
-from handrail.permissions.layers import outcome
+from handrail.permissions.decide import case_of
+from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.permissions.suggest import suggest
@@ -95,7 +95,7 @@ class Replay:
 
     def allows(self, call: Recorded, found: PreviewedCall, extra: tuple[str, ...]) -> bool:
         """Whether a call would pass with these rules."""
-        return outcome(decide_case(case_of(found.request, self.policy(call, extra), found.evidence))) == "allow"
+        return outcome(decide(case_of(found.request, self.policy(call, extra), found.evidence))) == "allow"
 
     def _build_policy(self, there: Surroundings, extra: tuple[str, ...]) -> Policy:
         own = self._own

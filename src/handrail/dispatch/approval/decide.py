@@ -9,8 +9,9 @@ from handrail.conversation.logger import get_logger
 from handrail.dispatch.threads import in_thread
 from handrail.lazy import lazy
 from handrail.permissions.case import Case, looks_around
-from handrail.permissions.decide import case_of, decide_case
+from handrail.permissions.decide import case_of
 from handrail.permissions.facts import NOTHING_SAID, Evidence
+from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.tools.flags import parse
 from handrail.tools.permission import Ask, Check, Decision, Verdict
@@ -47,7 +48,7 @@ async def decide_request(
         unmet = await conditions(case.analysis, policy.cwd)
         if unmet:
             case = make(replace(evidence, unmet=unmet))
-    return case, decide_case(case)
+    return case, decide(case)
 
 
 async def ask_own_checks(request: CallRequest) -> Evidence:

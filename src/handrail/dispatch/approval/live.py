@@ -105,6 +105,8 @@ class LivePolicy:
 
     def lent_to(self, path: tuple[str, ...]) -> tuple[Change, ...]:
         """The changes that count for the agent at this path only, and for those below it."""
+        if not self._lent:
+            return ()
         return tuple(change for owner, change in self._lent if path[: len(owner)] == owner)
 
     async def change(self, updates: Sequence[Update], path: tuple[str, ...] = ()) -> tuple[str, ...]:
