@@ -6,7 +6,7 @@ a call, a variable or an attribute has no digit, or goes on behind what could be
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from handrail.lazy import lazy_pattern
 
@@ -25,6 +25,8 @@ NAMES = (
 )
 """What every name has in it, and the whole name."""
 OF_PASSWORDS = ("pass", "pwd", "psk")
+NAME_PARTS = (*OF_PASSWORDS, "secret", "token", "key")
+"""One of these is in every name."""
 BEFORE_KEY = len("application_")
 
 _BARE = r"(?![$<{\[%(=])[^\s\"'\\,;&()<>{}$\[\]]"
@@ -80,12 +82,14 @@ LONG_VALUE = (
 )
 
 
-def assigned_values(text: str, small: str) -> Iterator[tuple[int, int, bool]]:
-    """Where such values stand, and whether they are passwords. Names are searched first, because values are slow."""
-    if len(small) != len(text):  # this letter is two in small letters, and then the places in the two texts differ
-        small = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i").lower()
+def assigned_values(text: str, small: str, parts: Sequence[str]) -> Iterator[tuple[int, int, bool]]:
+    """
+    Where such values stand, and whether they are passwords. Names are searched first, because values are slow.
+
+    `small` is the text in small letters, each in its place; `parts` are those of `NAME_PARTS` that are in it.
+    """
     long = (0, 0)
-    for is_password, start, end in _names(small):
+    for is_password, start, end in _names(small, parts):
         if long[0] <= start < long[1] or text[end : end + 1].isalnum():
             continue  # `tokens`: no value begins with a letter or a digit, and patterns take 2 ms to compile
         value = _password(text, start, end) if is_password else _key(text, start, end)
@@ -120,9 +124,11 @@ def _key(text: str, start: int, end: int) -> re.Match[str] | None:
     return value
 
 
-def _names(small: str) -> Iterator[tuple[bool, int, int]]:
+def _names(small: str, parts: Sequence[str]) -> Iterator[tuple[bool, int, int]]:
     """Where names of passwords (True) and keys stand. What they have in them is found much sooner than a pattern."""
     for part, shape in NAMES:
+        if not any(each in part for each in parts):
+            continue
         at = small.find(part)
         while at >= 0:
             pattern = re.compile(shape)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from handrail.conversation.assigned_secrets import assigned_values
-from handrail.conversation.secret_shapes import IN_TEXT, IN_WORDS, NEEDLES, long_words
+from handrail.conversation.secret_search import find_secrets
+from handrail.conversation.secret_shapes import SHAPES
 from handrail.errors import PatternError
 from handrail.lazy import lazy_pattern
 from handrail.records import record
@@ -45,7 +45,7 @@ LONGEST_NAME = 200
 QUOTES = lazy_pattern(r"[\"'`\\]")
 
 MARKER = r"\[redacted:([^\[\]\s]*)\]"
-LABELS = frozenset(("password", "assigned-key", "pattern", *(label for _, _, label, _ in NEEDLES)))
+LABELS = frozenset(("password", "assigned-key", "pattern", *(label for label, _, _ in SHAPES)))
 
 
 @record
@@ -83,22 +83,18 @@ class Redactor:
 
     def spans(self, text: str) -> list[TextEdit]:
         """The edits that remove the secrets of a text, in order, without overlap."""
-        found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
-        small = text.lower()
-        words = long_words(text)
-        for needles, place, small_place in ((IN_WORDS, words, words.lower()), (IN_TEXT, text, small)):
-            for needle, ignores_case, label, shape in needles if place else ():
-                if needle in (small_place if ignores_case else place):
-                    found += _matches(text, re.compile(shape), label)
-        for start, end, is_password in assigned_values(text, small):
-            found.append(secret_edit(start, end, "password" if is_password else "assigned-key"))
+        found: list[TextEdit] = []
+        for label, value in self.secrets:
+            if value in text:
+                found += _occurrences(text, value, label)
+        found += [secret_edit(start, end, label) for start, end, label in find_secrets(text)]
         for pattern in self.patterns:
             found += _matches(text, pattern, "pattern")
-        return _merge(self._outside(text, found))
+        return _merge(self._outside(text, found)) if found else found
 
     def _outside(self, text: str, spans: list[TextEdit]) -> list[TextEdit]:
         """The spans that are not inside an earlier replacement: a label of ours, not what else stands in its place."""
-        if not spans or "[redacted:" not in text:
+        if "[redacted:" not in text:
             return spans
         labels = LABELS.union(name for name, _ in self.secrets)
         done = [match.span() for match in re.finditer(MARKER, text) if match[1] in labels]
@@ -124,6 +120,8 @@ class Redactor:
 
     def value(self, value: Any) -> Any:
         """A JSON value with every string in it redacted, names included. What is nested too deeply is left out."""
+        if type(value) is str:
+            return self.text(value)
         if not self.patterns and self._has_none(value):
             return value
         return self._redact_value(value, 0)
