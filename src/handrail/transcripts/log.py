@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from handrail.conversation.json_encoder import json_encoder
 from handrail.errors import SessionError
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
@@ -26,7 +27,7 @@ Mirror: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
 CHOOSE = "Resume it, fork it, or choose another id."
 VERSION = 1
 OWN = "handrail"
-ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+encode_json = json_encoder()
 
 
 class Log:
@@ -161,7 +162,7 @@ def _still_there(path: Path, file: int) -> bool:
 def encode_line(value: Mapping[str, Any]) -> bytes:
     """A record as one line."""
     try:
-        return ENCODER.encode(value).encode() + b"\n"
+        return encode_json(value).encode() + b"\n"
     except UnicodeEncodeError:  # lone surrogates, for example of file names
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 

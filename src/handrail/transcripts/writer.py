@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from handrail.conversation.block_json import OWN as BLOCK_OWN
-from handrail.conversation.block_json import THOUGHTS, Value, block_value
+from handrail.conversation.block_json import THOUGHTS, Block, Value, block_value
 from handrail.conversation.blocks import AssistantBlock, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.redact import Redactor
@@ -130,7 +130,7 @@ class TranscriptWriter:
         """Write a complete block of an unfinished answer."""
         self._blocks[slot] = block
         message = {"id": message_id, "type": "message", "role": "assistant", "model": model}
-        content = [clean_block(block_value(block), self._clean)]
+        content = [_clean_value(block, self._clean)]
         self._line("assistant", {**message, "content": content, "stop_reason": None}, {"slot": slot})
         self._remember(block)
 
@@ -236,18 +236,26 @@ class TranscriptWriter:
     def _event(self, event: str, values: Mapping[str, Any] = MappingProxyType({})) -> None:
         self._add({"type": OWN, "event": event, **values})
 
-    def _add(self, value: Mapping[str, Any]) -> None:
+    def _add(self, value: Value) -> None:
+        """Write a new record behind those that wait for it."""
         waiting, self._waiting = self._waiting, []
-        for each in (*waiting, value):
-            if self.failure is not None:
-                return
-            where = {"sessionId": self.session_id, "timestamp": self._now(), **self._sidechain}
-            if each["type"] != OWN:
-                where["cwd"] = self._cwd
-            try:
-                self._log.add({**each, **where})
-            except SessionError as error:
-                self.failure = error
+        for each in waiting:
+            self._write(each)
+        self._write(value)
+
+    def _write(self, value: Value) -> None:
+        """Write a record; when and where it was made becomes part of it."""
+        if self.failure is not None:
+            return
+        value["sessionId"] = self.session_id
+        value["timestamp"] = self._now()
+        value |= self._sidechain
+        if value["type"] != OWN:
+            value["cwd"] = self._cwd
+        try:
+            self._log.add(value)
+        except SessionError as error:
+            self.failure = error
         self._has_written = True
 
     def _differences(self, after: Sequence[Message]) -> list[Value]:
@@ -285,7 +293,17 @@ def message_value(message: Message, clean: Clean = lambda value: value) -> Value
 
 
 def _with_role(role: str, content: Sequence[Any], clean: Clean) -> Value:
-    return {"role": role, "content": [clean_block(block_value(block), clean) for block in content]}
+    return {"role": role, "content": [_clean_value(block, clean) for block in content]}
+
+
+def _clean_value(block: Block, clean: Clean) -> Value:
+    """A block as a JSON value without secrets."""
+    if type(block) is ToolResult:
+        parts = [_clean_value(part, clean) for part in block.content]
+        return {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": parts, "is_error": block.is_error}
+    if type(block) is Text:
+        return {"type": "text", "text": clean(block.text)}
+    return clean_block(block_value(block), clean)
 
 
 def clean_block(value: Value, clean: Clean) -> Value:
