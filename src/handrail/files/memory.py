@@ -45,8 +45,9 @@ class FileMemory:
 
     def record(self, path: Path, stat: stat_result, content: bytes) -> ReadRecord:
         """Remember a file with its content. The stat must be from before the content was read."""
-        known = self.note(path, stat, hashlib.sha256(content).hexdigest())
+        known = _read_record(path, stat, hashlib.sha256(content).hexdigest())
         with self._lock:
+            self._records[path] = known
             self._forget_content(path)
             if len(content) <= self._max:
                 self._contents[path] = content
@@ -57,7 +58,7 @@ class FileMemory:
 
     def note(self, path: Path, stat: stat_result, digest: str) -> ReadRecord:
         """Remember a file by its hash only, for example one that is too big to hold or was just written."""
-        return self.add(ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, is_settled(stat)))
+        return self.add(_read_record(path, stat, digest))
 
     def add(self, known: ReadRecord) -> ReadRecord:
         """Remember a file as it was looked at."""
@@ -119,6 +120,10 @@ class FileMemory:
 
     def _forget_content(self, path: Path) -> None:
         self._room += len(self._contents.pop(path, b""))
+
+
+def _read_record(path: Path, stat: stat_result, digest: str) -> ReadRecord:
+    return ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, is_settled(stat))
 
 
 def is_settled(stat: stat_result, now_ns: int | None = None) -> bool:

@@ -31,6 +31,11 @@ class FileSource:
         source._descriptor, source._step, source.size, source._data = -1, STEP, len(data), data
         return source
 
+    @property
+    def is_held(self) -> bool:
+        """Whether all of it is in memory."""
+        return self._data is not None
+
     def read(self, start: int, end: int) -> bytes:
         """The bytes from `start` up to `end`, as far as there are any."""
         start, end = max(start, 0), min(end, self.size)

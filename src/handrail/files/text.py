@@ -92,16 +92,17 @@ UTF8 = Encoding()
 def detect_encoding(windows: Iterable[bytes]) -> Encoding | None:
     """The encoding: by its mark, UTF-16, UTF-8 even with a few broken bytes, or a guess; None = it is not text."""
     decoder = None
-    for window in windows:
-        if decoder is None:
-            for mark, name in MARKS:
+    for number, window in enumerate(windows):
+        is_ascii = window.isascii()
+        if number == 0:
+            for mark, name in () if is_ascii else MARKS:
                 if window.startswith(mark):
                     return Encoding(name, mark) if _valid(window, name) else None
             if b"\0" in window[:BINARY_SAMPLE]:
                 return _unmarked_utf16(window)
-            decoder = codecs.getincrementaldecoder("utf-8")()
-        if window.isascii() and not decoder.getstate()[0]:
+        if is_ascii and (decoder is None or not decoder.getstate()[0]):
             continue
+        decoder = decoder or codecs.getincrementaldecoder("utf-8")()
         view = memoryview(window)
         try:
             for start in range(0, len(view), PIECE):

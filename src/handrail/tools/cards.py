@@ -32,11 +32,11 @@ class Card:
     tag: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("title", "detail", "tag"):
-            text = getattr(self, name)
-            if not text.isprintable():
-                object.__setattr__(self, name, plain(text).replace("\n", "\\n").replace("\t", " "))
-        object.__setattr__(self, "body", plain(self.body))
+        if not (self.title.isprintable() and self.detail.isprintable() and self.tag.isprintable()):
+            for name in ("title", "detail", "tag"):
+                object.__setattr__(self, name, plain(getattr(self, name)).replace("\n", "\\n").replace("\t", " "))
+        if self.body:
+            object.__setattr__(self, "body", plain(self.body))
 
     @property
     def line(self) -> str:

@@ -235,9 +235,10 @@ class ToolContext:
 
     def decided_place(self, spelling: str) -> "Place | None":
         """Where a path of the input led when the call was decided on. None = it was not resolved then."""
-        if self.decision is None or not self.decision.places:
-            return None
-        return next((place for place in self.decision.places if place.spelling == spelling), None)
+        for place in self.decision.places if self.decision is not None else ():
+            if place.spelling == spelling:
+                return place
+        return None
 
     @property
     def cwd(self) -> Path:

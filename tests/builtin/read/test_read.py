@@ -91,6 +91,27 @@ def test_any_part_of_any_text_is_what_splitting_gives(
             assert part.lines == len(wanted)
 
 
+@pytest.mark.proves("I3")
+@given(
+    st.lists(
+        st.sampled_from((b"a", b"\r", b"\n", b"\r\n", b"\xc3", b"\xa9", b"\xff", b"\xe2\x98\x83", b" ")), max_size=30
+    ),
+    st.sampled_from((b"", b"\xef\xbb\xbf")),
+    st.integers(0, 12),
+    st.none() | st.integers(1, 12),
+)
+def test_a_small_text_is_shown_as_the_same_text_in_steps_also_with_broken_characters(
+    parts: list[bytes], mark: bytes, offset: int, limit: int | None
+) -> None:
+    data, encoding, wanted = mark + b"".join(parts), Encoding("utf-8", mark), LineRange(offset, limit)
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        in_steps = FileSource(file.fileno(), len(data), whole=-1, step=8)
+
+        assert lines_of(FileSource.of(data), encoding, wanted, "f") == lines_of(in_steps, encoding, wanted, "f")
+
+
 def test_reading_is_remembered_by_the_real_path(ctx: ToolContext, services: ToolServices) -> None:
     (ctx.cwd / "f").write_bytes(b"one\n")
     (ctx.cwd / "link").symlink_to("f")

@@ -60,9 +60,9 @@ class OpenFile:
                 f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
             )
         place = place_of(spelling, ctx, services)
-        if place.kind in NO_FILE:
-            raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
         if place.kind is not FileKind.FILE:
+            if place.kind in NO_FILE:
+                raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
             missing(place, services)
         try:
             # if it was replaced by a pipe, opening it would wait for a writer

@@ -40,29 +40,28 @@ class TextPart:
 
 def show_lines(source: FileSource, encoding: Encoding, wanted: LineRange, name: str) -> TextPart:
     """`N<TAB>line` for the wanted lines, cut if they are too long for one result, with a notice at the top."""
-    lines = TextLines(source, encoding)
+    lines = text_lines(source, encoding)
     total = lines.total
+    first = wanted.first
     if not total:
         return TextPart(f"{name} exists and is empty.", 0, 0)
-    if wanted.first > total:
-        return TextPart(
-            f"{name} has {several(total, 'line')}, so there is nothing from line {wanted.first:,} on.", 0, total
-        )
-    asked = min(total - wanted.first + 1, wanted.limit or total)
-    whole, cut = lines.window(wanted.first, asked)
-    entries = [f"{number}\t{line}" for number, line in enumerate(whole, wanted.first)]
+    if first > total:
+        return TextPart(f"{name} has {several(total, 'line')}, so there is nothing from line {first:,} on.", 0, total)
+    asked = min(total - first + 1, wanted.limit or total)
+    whole, cut = lines.window(first, asked)
+    entries = [f"{number}\t{line}" for number, line in enumerate(whole, first)]
     if len(entries) == asked and size(text := "\n".join(entries)) <= MAX_BYTES:
         return TextPart(text, asked, total, "\n".join(whole))
     shown = fitting(entries)
     if not shown:
-        return _one_long_line(whole[0] if whole else cut, wanted.first, lines)
-    upto = wanted.first + len(shown) - 1
+        return _one_long_line(whole[0] if whole else cut, first, total)
+    upto = first + len(shown) - 1
     if wanted.limit:
         raise ToolError(
-            f"Lines {wanted.first:,} to {wanted.first + asked - 1:,} of {name!r} are more than {MAX_TOKENS:,} tokens. "
-            f"Ask for less: offset={wanted.first} with limit={len(shown)} fits."
+            f"Lines {first:,} to {first + asked - 1:,} of {name!r} are more than {MAX_TOKENS:,} tokens. "
+            f"Ask for less: offset={first} with limit={len(shown)} fits."
         )
-    notice = f"PARTIAL: lines {wanted.first} to {upto} of {total}; read on with offset={upto + 1}."
+    notice = f"PARTIAL: lines {first} to {upto} of {total}; read on with offset={upto + 1}."
     return TextPart("\n".join([notice, *shown]), len(shown), total, "\n".join(whole[: len(shown)]))
 
 
@@ -81,15 +80,38 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _one_long_line(line: str, number: int, lines: "TextLines") -> TextPart:
+def _one_long_line(line: str, number: int, total: int) -> TextPart:
     shown = line.encode("utf-8", "surrogatepass")[:MAX_BYTES].decode("utf-8", "ignore")
-    further = f" Read the lines after it with offset={number + 1}." if number < lines.total else ""
+    further = f" Read the lines after it with offset={number + 1}." if number < total else ""
     notice = f"PARTIAL: line {number} alone is longer than fits; its first {len(shown):,} characters follow.{further}"
-    return TextPart(f"{notice}\n{number}\t{shown}", 1, lines.total, shown)
+    return TextPart(f"{notice}\n{number}\t{shown}", 1, total, shown)
+
+
+def text_lines(source: FileSource, encoding: Encoding) -> "SmallText | TextLines":
+    """The lines of a source. They end with a line feed, or with a carriage return if there are no line feeds."""
+    if source.is_held and source.size <= WINDOW and encoding.name == "utf-8":
+        return SmallText(encoding.decode(source.read(len(encoding.mark), source.size)))
+    return TextLines(source, encoding)
+
+
+class SmallText:
+    """The lines of a text that is decoded at once."""
+
+    def __init__(self, text: str) -> None:
+        self._has_returns = "\r" in text
+        self._lines = text.split("\r" if self._has_returns and "\n" not in text else "\n")
+        if not self._lines[-1]:
+            self._lines.pop()
+        self.total = len(self._lines)
+
+    def window(self, first: int, count: int) -> tuple[list[str], str]:
+        """`count` lines from `first` on; there is no rest."""
+        lines = self._lines[first - 1 : first - 1 + count]
+        return ([line.removesuffix("\r") for line in lines] if self._has_returns else lines), ""
 
 
 class TextLines:
-    """The lines of a source. They end with a line feed, or with a carriage return if there are no line feeds."""
+    """The lines of a source of any size and encoding."""
 
     def __init__(self, source: FileSource, encoding: Encoding) -> None:
         self._source = source

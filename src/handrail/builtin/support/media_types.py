@@ -12,4 +12,7 @@ def media_type(head: bytes) -> str:
     """The media type of an image that models accept; empty if it is none."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), "")
+    for magic, kind in MAGIC.items():
+        if head.startswith(magic):
+            return kind
+    return ""
