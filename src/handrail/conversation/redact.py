@@ -230,10 +230,14 @@ def _collect_texts(value: Any, texts: list[str], depth: int) -> bool:
         texts.append(value)
     elif kind is dict and depth < DEEPEST:
         for name, each in value.items():
-            if type(name) is not str or not _collect_texts(each, texts, depth + 1):
+            if type(name) is not str:
                 return False
-            if type(each) is str and (shown := telling_name(name, value)):
-                texts.append(f'{as_entry(shown, each)}"')
+            if type(each) is str:
+                texts.append(each)
+                if shown := telling_name(name, value):
+                    texts.append(f'{as_entry(shown, each)}"')
+            elif not _collect_texts(each, texts, depth + 1):
+                return False
         texts += value
     elif kind in (list, tuple) and depth < DEEPEST:
         return all(_collect_texts(each, texts, depth + 1) for each in value)

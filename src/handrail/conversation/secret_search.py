@@ -24,8 +24,10 @@ from handrail.lazy import lazy_pattern
 
 RUN_SIGNS = "$~:/.-_=+%,"
 RUN_LENGTH, WORD_LENGTH = 23, 16
+"""No shape of `IN_RUNS` has a shorter run, no shape of `WITH_WORD` a shorter word in its run."""
 FLAG = lazy_pattern(r"-(?<![\w-]-)-?[A-Za-z]")
 COLON = lazy_pattern(r":(?=//|5432:|\*:)")
+"""What is in every text that a shape of `WITH_FLAG` or `WITH_COLON` matches."""
 NO_CASE = "(?i)"
 LONG_S, DOTLESS_I = ("\N{LATIN SMALL LETTER LONG S}", "s"), ("\N{LATIN SMALL LETTER DOTLESS I}", "i")
 """Small letters that are others for a pattern without case."""
@@ -72,6 +74,8 @@ def _possible_shapes(text: str, small: str, gates: Sequence[str]) -> list[Shape]
 def _in_runs(data: bytes) -> list[Shape]:
     """The shapes whose literals stand in long runs, or in runs that have a long word in them."""
     ends = data.translate(_RUN_MARKS)
+    if ends.find(_WORD) < 0:  # a word is a run, and no shorter one will do
+        return []
     runs = _runs(data, ends, ends, _RUN)
     with_word = _runs(data, ends, data.translate(_WORD_MARKS), _WORD)
     shapes = _literals(IN_RUNS, runs) if runs else []

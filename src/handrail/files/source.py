@@ -38,9 +38,10 @@ class FileSource:
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from `start` up to `end`, as far as there are any."""
-        start, end = max(start, 0), min(end, self.size)
+        start = max(start, 0)
         if self._data is not None:
             return self._data[start:end]
+        end = min(end, self.size)
         parts = []
         while start < end:
             part = os.pread(self._descriptor, end - start, start)

@@ -129,9 +129,15 @@ class TranscriptWriter:
     def add_block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
         """Write a complete block of an unfinished answer."""
         self._blocks[slot] = block
-        message = {"id": message_id, "type": "message", "role": "assistant", "model": model}
-        content = [_clean_value(block, self._clean)]
-        self._line("assistant", {**message, "content": content, "stop_reason": None}, {"slot": slot})
+        message = {
+            "id": message_id,
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [_clean_value(block, self._clean)],
+            "stop_reason": None,
+        }
+        self._line("assistant", message, {"slot": slot})
         self._remember(block)
 
     def discard_blocks(self) -> None:
