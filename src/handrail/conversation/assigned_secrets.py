@@ -127,11 +127,11 @@ def _key(text: str, start: int, end: int) -> re.Match[str] | None:
 def _names(small: str, parts: Sequence[str]) -> Iterator[tuple[bool, int, int]]:
     """Where names of passwords (True) and keys stand. What they have in them is found much sooner than a pattern."""
     for part, shape in NAMES:
-        if not any(each in part for each in parts):
-            continue
-        at = small.find(part)
+        at = small.find(part) if any(each in part for each in parts) else -1
+        if at < 0:
+            continue  # most texts have none of them, and then no pattern is compiled
+        pattern = re.compile(shape)
         while at >= 0:
-            pattern = re.compile(shape)
             end = at + len(part)
             name = pattern.search(small, max(at - BEFORE_KEY, 0), end) if part == "key" else pattern.match(small, at)
             if name is not None:
