@@ -1,5 +1,6 @@
 """What calls hold while they run: conflict and cover, as a table and as properties."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.dispatch.footprint import NOTHING, READS_WORLD, WRITES_WORLD, Footprint, conflict, footprint
+from handrail.dispatch.footprint import NOTHING, READS_WORLD, WRITES_WORLD, Footprint, Place, conflict, footprint
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 
 HERE = Path("/somewhere")
@@ -118,3 +119,30 @@ def test_links_and_the_home_folder_are_followed(tmp_path: Path, monkeypatch: pyt
     assert footprint(Access.of(writes="link/f"), tmp_path) == footprint(Access.of(writes="~/real/f"), HERE)
     assert of(writes=["/../../a"]) == of(writes=["/a"])
     assert of(writes=["nul\0"]).writes
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree with links to files, folders, links, above, to nowhere and in a circle."""
+    root = tmp_path_factory.mktemp("linked")
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "f").write_text("")
+    for name, target in {"l": "a", "a/up": "..", "a/b/ll": "../../l", "a/g": "f", "none": "gone", "o": "o"}.items():
+        (root / name).symlink_to(target)
+    return root
+
+
+SPELLINGS = st.lists(
+    st.sampled_from(["a", "b", "f", "g", "l", "ll", "up", "none", "o", "..", ".", "", "new"]), max_size=8
+)
+
+
+@pytest.mark.proves("R4")
+@given(st.lists(SPELLINGS, min_size=1, max_size=4), st.booleans())
+def test_a_place_is_where_the_path_really_leads(linked: Path, spellings: list[list[str]], absolute: bool) -> None:
+    known: dict[str, Place] = {}
+    for parts in spellings:
+        spelling = "/".join([str(linked), *parts] if absolute else [".", *parts])
+        real = os.path.realpath(linked / spelling)
+
+        assert footprint(Access.of(reads=spelling), linked, known).reads == {("/", *real.strip("/").split("/"))}

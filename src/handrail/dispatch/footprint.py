@@ -18,6 +18,7 @@ Place: TypeAlias = tuple[str, ...]
 
 WORLD: Place = ()
 NO_PLACES: frozenset[Place] = frozenset()
+UNPLAIN_NAMES = frozenset({"", ".", ".."})
 MAX_DEPTH = 250
 """A path with more parts could be anywhere: it stands for the whole world."""
 
@@ -71,25 +72,23 @@ def _make_footprint(reads: frozenset[Place], writes: frozenset[Place]) -> Footpr
 def _place(cwd: Path, path: str, known: dict[str, Place]) -> Place:
     if path.startswith("~"):
         path = os.path.expanduser(path)  # noqa: PTH111  # a spelling, which may not be a path at all
-    joined = path if path.startswith("/") else f"{cwd}/{path}"
-    found = known.get(joined)
-    if found is None:
-        found = known[joined] = WORLD if joined.count("/") > MAX_DEPTH else _follow(joined, known)
-    return found
+    if not path.startswith("/"):
+        path = f"{cwd}/{path}"
+    return known.get(path) or (WORLD if path.count("/") > MAX_DEPTH else _follow(path, known))
 
 
 def _follow(path: str, known: dict[str, Place]) -> Place:
     """Resolve a path. Its folder is resolved once for all files in it."""
     folder, _, name = path.rpartition("/")
-    try:
-        if not folder or name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114
-            return _parts(os.path.realpath(path))
-    except (OSError, ValueError):
-        return _parts(os.path.abspath(path))  # noqa: PTH100
-    above = known.get(folder)
-    if above is None:
-        above = known[folder] = _follow(folder, known)
-    return (*above, name)
+    if name in UNPLAIN_NAMES or os.path.islink(path):  # noqa: PTH114
+        try:
+            place = _parts(os.path.realpath(path))
+        except (OSError, ValueError):
+            place = _parts(os.path.abspath(path))  # noqa: PTH100
+    else:
+        place = (*(known.get(folder) or _follow(folder, known)), name) if folder else ("/", name)
+    known[path] = place
+    return place
 
 
 def _parts(path: str) -> Place:

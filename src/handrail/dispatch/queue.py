@@ -48,8 +48,9 @@ class CallQueue:
 
     def start_next(self, run: RunContext) -> Call | None:
         """The earliest call that may start; it counts as running until `finish`."""
-        while self._waiting and not (self._batch and self._schedule.holding) and self._passes(self._waiting[0], run):
-            self._place(self._waiting.popleft(), run)
+        waiting = self._waiting
+        while waiting and not (self._batch and self.holding) and (not self._barriers or self._passes(waiting[0], run)):
+            self._place(waiting.popleft(), run)
         number = self._schedule.start_next()
         return None if number is None else self._placed[number]
 
@@ -96,9 +97,7 @@ class CallQueue:
             self._barriers[call.number] = call
 
     def _passes(self, call: Call, run: RunContext) -> bool:
-        """Whether no call stands before this one that may change what it accesses."""
-        if not self._barriers:
-            return True
+        """Whether the calls before this one that run alone cannot change what it accesses: all are of one group."""
         group = next(iter(self._barriers.values())).footprint.group
         if not group or call.problem or call.tool is None:
             return False

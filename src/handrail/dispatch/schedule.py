@@ -8,6 +8,9 @@ and, in groups, who reads it and who reads or writes below it. A new call waits 
 for takes no more members: the next one joins a new group, and since the waiters stand between the two, waiting for the
 newest group is always enough. So a call costs what the depth of its paths costs, however many calls wait.
 
+Calls that only read never wait for each other, and a single call waits for none. So the tree is made when a call comes
+that writes, or comes after one that does; before that, calls are only counted.
+
 Calls whose footprint names a group (sub-agents) hold the whole world against all others, and share it with each other.
 """
 
@@ -153,7 +156,10 @@ class Schedule:
             self._running_in[node.lane] -= 1
             if full := self._full.get(node.lane):
                 heapq.heappush(self._ready, heapq.heappop(full))
-        self._leave(node)
+        if self._nodes:
+            self._leave(node)
+        else:
+            self._clear_tree()
 
     def drop(self, keys: Container[int]) -> None:
         """Forget calls that never started, as if they had not been asked for."""
@@ -167,14 +173,20 @@ class Schedule:
 
     def _clear(self) -> None:
         self._nodes: dict[int, ScheduledCall] = {}
-        self._spots: dict[Place, Spots] = {}
-        self._grouped: dict[str, PlaceUse] = {}
+        self._clear_tree()
         self._ready: list[int] = []
         self._full: dict[str, list[int]] = {}
         self._running = 0
         self._running_in = dict.fromkeys(self._caps, 0) if self._caps else {}
         self._gate = WaitGroup()  # the end of the answer, which held calls wait for
         self._gate.members = int(self.holding)
+
+    def _clear_tree(self) -> None:
+        self._has_tree = False
+        self._has_writer = False
+        """Whether the single call writes; with a tree, it says no more than that."""
+        self._spots: dict[Place, Spots] = {}
+        self._grouped: dict[str, PlaceUse] = {}
 
     def _rebuild(self, nodes: Iterable[ScheduledCall]) -> None:
         old = list(nodes)
@@ -183,16 +195,33 @@ class Schedule:
             self._place(ScheduledCall(node.key, node.footprint, node.lane, held=node.held, started=node.started))
 
     def _place(self, node: ScheduledCall) -> None:
+        """Add a node behind the others."""
+        writes = bool(node.footprint.writes)
+        if not self._has_tree and self._nodes and (writes or self._has_writer):
+            self._make_tree()
+        self._has_writer = self._has_writer or writes
         self._nodes[node.key] = node
-        writes = [self._spots_of(place) for place in node.footprint.writes]
-        reads = [self._spots_of(place) for place in node.footprint.reads]
+        if self._has_tree:
+            self._place_in_tree(node)
         if node.started:
             self._count(node)
-        else:
+            return
+        if node.held:
+            node.wait_for(self._gate)
+        if not node.pending:
+            heapq.heappush(self._ready, node.key)
+
+    def _make_tree(self) -> None:
+        """Put the nodes so far into the tree; none of them waits for another."""
+        self._has_tree = True
+        for node in self._nodes.values():
+            self._join(node, *self._all_spots(node.footprint))
+
+    def _place_in_tree(self, node: ScheduledCall) -> None:
+        writes, reads = self._all_spots(node.footprint)
+        if not node.started:
             self._wait(node, writes, reads)
         self._join(node, writes, reads)
-        if not node.started and not node.pending:
-            heapq.heappush(self._ready, node.key)
 
     def _count(self, node: ScheduledCall) -> None:
         self._running += 1
@@ -200,8 +229,6 @@ class Schedule:
             self._running_in[node.lane] += 1
 
     def _wait(self, node: ScheduledCall, writes: list[Spots], reads: list[Spots]) -> None:
-        if node.held:
-            node.wait_for(self._gate)
         for name, use in self._grouped.items():
             if name != node.footprint.group:
                 node.wait_for(use.writers)
@@ -248,6 +275,12 @@ class Schedule:
             if not waiter.pending:
                 heapq.heappush(self._ready, waiter.key)
         group.waiters.clear()
+
+    def _all_spots(self, footprint: Footprint) -> tuple[list[Spots], list[Spots]]:
+        """The spots that are written, and those that are read."""
+        return [self._spots_of(place) for place in footprint.writes], [
+            self._spots_of(place) for place in footprint.reads
+        ]
 
     def _spots_of(self, place: Place) -> Spots:
         """The spot of a place, behind those of all places above it."""
