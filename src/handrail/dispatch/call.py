@@ -70,6 +70,8 @@ class _ConflictError(HandrailError):
 
 AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
 """Offers more tools from the next request on."""
+Reschedule: TypeAlias = Callable[[Call, CallRequest], Awaitable[bool]]
+"""Called when the input was changed; waits until the call may go on. False = it conflicts with running calls."""
 
 
 @record
@@ -78,8 +80,6 @@ class CallHost:
 
     now: Callable[[], float]
     progress: Callable[[Call, Progress], None]
-    reschedule: Callable[[Call, CallRequest], Awaitable[bool]]
-    """Called when the input was changed; waits until the call may go on. False = it conflicts with running calls."""
     can_defer: Callable[[], Awaitable[bool]]
     """Whether a hook may put the call off. May wait until that is known."""
     before_question: Callable[[], Awaitable[None]]
@@ -106,7 +106,7 @@ class CallPipeline:
         self._activate = activate
         self._host = host
 
-    async def run(self, call: Call, run: RunContext) -> Outcome:
+    async def run(self, call: Call, run: RunContext, reschedule: Reschedule) -> Outcome:
         """Take a call with a valid input through all stages."""
         assert call.tool is not None
         progress = partial(self._host.progress, call)
@@ -119,7 +119,7 @@ class CallPipeline:
             doubt = await _validate(request)
             marks.append(now())
 
-            request, hook, decision = await self._decide(request, doubt, call)
+            request, hook, decision = await self._decide(request, doubt, call, reschedule)
             marks.append(now())
             if decision.verdict is not Verdict.ALLOW:
                 return _refusal(request, hook.stop, decision, call.timings)
@@ -194,7 +194,7 @@ class CallPipeline:
         ctx = ToolContext(run, use, run.abort, lambda _progress: None, self.decide)
         request = CallRequest.of(use, tool, args, ctx)
         try:
-            request, _, decision = await self._decide(request, await _validate(request), None)
+            request, _, decision = await self._decide(request, await _validate(request))
         except (InputError, _InputRefusedError) as error:
             return Decision(Verdict.DENY, str(error))
         return decision if request.use is use else replace(decision, updated_input=request.use.input)
@@ -232,7 +232,7 @@ class CallPipeline:
         return call.timings
 
     async def _decide(
-        self, request: CallRequest, doubt: str, call: Call | None
+        self, request: CallRequest, doubt: str, call: Call | None = None, reschedule: Reschedule | None = None
     ) -> tuple[CallRequest, HookAnswer, Decision]:
         """Ask hooks, the tool and the gate: the request as they changed it, the hook answer, and the decision."""
         hook = NO_ANSWER
@@ -245,12 +245,12 @@ class CallPipeline:
                     raise _DeferredError
                 hook = ask_instead(hook)
             if hook.updated_input is not None:
-                request, doubt = await self._change_input(request, hook.updated_input, call)
+                request, doubt = await self._change_input(request, hook.updated_input, call, reschedule)
         if call is not None and call.was_deferred and hook.opinion is None and not hook.asked:
             hook = replace(hook, opinion=UNDECIDED)
         check = await request.tool.check_permission(request.args, request.ctx)
         if check.updated_input is not None:
-            request, doubt = await self._change_input(request, check.updated_input, call)
+            request, doubt = await self._change_input(request, check.updated_input, call, reschedule)
         if hook is NO_ANSWER and check is NO_OPINION and not doubt:
             evidence = NOTHING_SAID
         else:
@@ -258,18 +258,20 @@ class CallPipeline:
         decision = await self._ask_gate(request, evidence)
         if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
             policy = request.policy
-            request, _ = await self._change_input(request, decision.updated_input, call)
+            request, _ = await self._change_input(request, decision.updated_input, call, reschedule)
             request.policy = policy
         return request, hook, decision
 
-    async def _change_input(self, request: CallRequest, raw: Json, call: Call | None) -> tuple[CallRequest, str]:
+    async def _change_input(
+        self, request: CallRequest, raw: Json, call: Call | None, reschedule: Reschedule | None
+    ) -> tuple[CallRequest, str]:
         """The request with another input, which is validated like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
         before_question = request.before_question
         request = CallRequest.of(use, request.tool, args, request.ctx.replace(use=use))
         request.before_question = before_question
-        if call is not None and not await self._host.reschedule(call, request):
+        if call is not None and reschedule is not None and not await reschedule(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."
@@ -379,8 +381,9 @@ async def _validate(request: CallRequest) -> str:
 def _tracks_files_here(request: CallRequest) -> bool:
     """Whether the call declares files that its tool does not track itself."""
     access = request.access
-    files = access.reads or access.writes or access.removes
-    return bool(files) and access.declared and not access.own and not request.tool.tracks_files
+    if request.tool.tracks_files or access.own or not access.declared:
+        return False
+    return bool(access.reads or access.writes or access.removes)
 
 
 def _doubt(meaning: Refuse | Ask) -> str:

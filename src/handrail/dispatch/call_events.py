@@ -8,7 +8,7 @@ from handrail.dispatch.cards import ToolCards
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.threads import from_thread
 from handrail.tools.context import Progress
-from handrail.tools.events import CallCards, CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import Outcome
 
 MAX_PROGRESS = 20
@@ -37,11 +37,11 @@ class CallEvents:
 
     def put_queued(self, call: Call) -> None:
         if self._channel is not None:
-            self._channel.put(CallQueued(call.use, self._loop.time(), _cards(call)))
+            self._channel.put(CallQueued(call.use, self._loop.time(), ToolCards(call)))
 
     def put_started(self, call: Call) -> None:
         if self._channel is not None:
-            self._channel.put(CallStarted(call.use, self._loop.time(), _cards(call), call.stops_on_submit))
+            self._channel.put(CallStarted(call.use, self._loop.time(), ToolCards(call), call.stops_on_submit))
 
     def put_progress(self, call: Call, progress: Progress) -> None:
         """Progress of a running call, from any thread."""
@@ -52,15 +52,8 @@ class CallEvents:
                 call.on_progress(progress)
             if self._channel is not None:
                 call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
-                self._channel.put(CallProgress(call.use, progress, self._loop.time(), _cards(call), call.progress))
+                self._channel.put(CallProgress(call.use, progress, self._loop.time(), ToolCards(call), call.progress))
 
     def put_finished(self, call: Call, outcome: Outcome) -> None:
         if self._channel is not None:
-            self._channel.put(CallFinished(outcome, self._loop.time(), _cards(call), call.progress))
-
-
-def _cards(call: Call) -> CallCards:
-    """What draws the call, made for the first event about it."""
-    if call.cards is None:
-        call.cards = ToolCards(call)
-    return call.cards
+            self._channel.put(CallFinished(outcome, self._loop.time(), ToolCards(call), call.progress))

@@ -87,7 +87,6 @@ class ToolExecutor:
         host = CallHost(
             self._loop.time,
             self._events.put_progress,
-            self._reschedule,
             self._calls.can_defer,
             self._calls.wait_until_whole,
             add_tools,
@@ -147,7 +146,6 @@ class ToolExecutor:
         whole = use if isinstance(use, ToolUse) else ToolUse(use.id, use.name, {})
         call = self._new_call(whole)
         call.was_deferred = was_deferred
-        self._events.put_queued(call)
         if isinstance(use, BrokenToolUse):
             self._complete(call, rejected_outcome(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
@@ -157,24 +155,26 @@ class ToolExecutor:
     def _new_call(self, use: ToolUse) -> Call:
         if not self._open:
             raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
-        return self._calls.add(use)
+        call = self._calls.add(use)
+        self._events.put_queued(call)
+        return call
 
     def _queue_call(self, call: Call) -> None:
-        use = call.use
-        if call.tool is None:
+        use, tool = call.use, call.tool
+        if tool is None:
             servers = self.run.options.mcp_servers()
             self._complete(call, unknown_tool_outcome(use, self._pipeline.pool.names(), servers))
             return
-        if not is_enabled(call.tool):
+        if not is_enabled(tool):
             self._complete(call, disabled_tool_outcome(use))
             return
-        call.args, call.problem = parse(call.tool, use.input)
-        call.read_only = call.problem is None and flag(call.tool.is_read_only, call.args)
+        call.args, call.problem = parse(tool, use.input)
+        call.read_only = call.problem is None and flag(tool.is_read_only, call.args)
         if self._interrupt or self._culprit:
             self._catch_up(call)
-        if call.stop_reason:
-            self._complete(call, self._stop_outcome(call))
-            return
+            if call.stop_reason:
+                self._complete(call, self._stop_outcome(call))
+                return
         self._queue.add(call)
         self._pump()
 
@@ -190,7 +190,6 @@ class ToolExecutor:
         call = self._new_call(use)
         call.in_answer, call.context, call.on_progress = False, copy_context(), on_progress
         call.tool = tool or self._pipeline.pool.find(use.name)
-        self._events.put_queued(call)
         self._queue_call(call)
         return await self._calls.outcome_of(call, lambda: self._stop_one(call))
 
@@ -288,7 +287,10 @@ class ToolExecutor:
         if self._observer is not None:
             self._observer.call_started(call.use, self.run)
         try:
-            outcome = self._stop_outcome(call) if call.stop_reason else await self._pipeline.run(call, self.run)
+            if call.stop_reason:
+                outcome = self._stop_outcome(call)
+            else:
+                outcome = await self._pipeline.run(call, self.run, self._reschedule)
         except asyncio.CancelledError as error:
             outcome = self._stop_outcome(call) if _is_cancelled() else crash_outcome(call.use, error, call.timings)
         except BaseException as error:

@@ -125,11 +125,17 @@ class ResultStore:
 
 def text_size(blocks: Sequence[ResultBlock]) -> int:
     """How many characters the text of a result has, each block on a line of its own."""
-    return sum([len(block.text) + 1 for block in blocks if isinstance(block, Text)]) - 1
+    size = -1
+    for block in blocks:
+        if isinstance(block, Text):
+            size += len(block.text) + 1
+    return size
 
 
 def without_excess_media(blocks: tuple[ResultBlock, ...]) -> tuple[ResultBlock, ...]:
     """The blocks with notes in the place of images and documents that are more than a request can hold."""
+    if len(blocks) == 1 and isinstance(blocks[0], Text):
+        return blocks
     sizes = [media_size(block) for block in blocks]
     if sum(sizes) <= MAX_MEDIA_CHARS and sum(map(bool, sizes)) <= MAX_MEDIA:
         return blocks

@@ -62,6 +62,7 @@ class AbortSignal:
         return AbortSignal(self)
 
     def release(self) -> None:
-        """Detach from the parent: what this signal guarded is over, and the parent can forget it."""
+        """Forget the parent and the listeners: what this signal guarded is over."""
         if self._parent:
             self._parent._children.pop(self, None)
+        self._listeners.clear()
