@@ -38,13 +38,16 @@ class AnswerCalls:
     def finish(self) -> None:
         """No more calls will be added."""
         self._is_complete = True
-        _wake(self._count_known)
-        _wake(self._whole)
+        if self._count_known is not None:
+            _wake(self._count_known)
+        if self._whole is not None:
+            _wake(self._whole)
 
     def discard(self) -> None:
         """No more outcomes will be read."""
         self.is_discarded = True
-        _wake(self._reader)
+        if self._reader is not None:
+            _wake(self._reader)
 
     def complete(self, call: Call, outcome: Outcome) -> None:
         """A call has its outcome, which leaves when those before it have left."""
@@ -66,7 +69,7 @@ class AnswerCalls:
 
     def next_ready(self) -> Outcome | None:
         """The next outcome in order, if it is there."""
-        if self.is_over:
+        if self.is_discarded or self._yielded == len(self._calls):
             return None
         call = self._calls[self._yielded]
         if call.outcome is not None:
@@ -112,6 +115,6 @@ class AnswerCalls:
         return self._deferrable and len(self._calls) == 1
 
 
-def _wake(waiter: asyncio.Future[None] | None) -> None:
-    if waiter is not None and not waiter.done():
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
         waiter.set_result(None)

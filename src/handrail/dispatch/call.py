@@ -20,6 +20,7 @@ from handrail.dispatch.call_state import Call, CallEnd
 from handrail.dispatch.footprint import READS_WORLD, Footprint, footprint
 from handrail.dispatch.gate import NO_ANSWER, UNDECIDED, HookAnswer, Rails, ToolHooks, ask_instead
 from handrail.dispatch.invoke import invoke
+from handrail.dispatch.observer import CallObserver
 from handrail.dispatch.outcomes import (
     crash_message,
     crash_outcome,
@@ -108,11 +109,7 @@ class CallPipeline:
 
     async def run(self, call: Call, run: RunContext, reschedule: Reschedule) -> Outcome:
         """Take a call with a valid input through all stages."""
-        assert call.tool is not None
-        progress = partial(self._host.progress, call)
-        ctx = ToolContext(run, call.use, call.abort, progress, self.decide, leave=call.leave)
-        request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
-        request.before_question = self._question_callback(call, run)
+        request = self._make_request(call, run)
         now, marks = self._host.now, call.marks
         marks.append(now())
         try:
@@ -144,7 +141,7 @@ class CallPipeline:
             blocks = without_excess_media(blocks)
             marks.append(now())
         except InputError as error:
-            return self.invalid_input(call.use, call.tool, error, self._timings(call))
+            return self.invalid_input(call.use, request.tool, error, self._timings(call))
         except _InputRefusedError as error:
             return rejected_outcome(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
         except _DeferredError:
@@ -162,14 +159,21 @@ class CallPipeline:
         status = Status.OK if done else Status.ERROR
         return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop, request.access)
 
-    def _question_callback(self, call: Call, run: RunContext) -> Callable[[], Awaitable[None]]:
+    def _make_request(self, call: Call, run: RunContext) -> CallRequest:
+        assert call.tool is not None
+        progress = partial(self._host.progress, call)
+        ctx = ToolContext(run, call.use, call.abort, progress, self.decide, leave=call.leave)
+        request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
+        request.before_question = self._host.before_question
+        if self._rails.observer is not None:
+            request.before_question = self._question_callback(call, run, self._rails.observer)
+        return request
+
+    def _question_callback(self, call: Call, run: RunContext, observer: CallObserver) -> Callable[[], Awaitable[None]]:
         """What is awaited before the user is asked about a call; the observer learns of it afterwards."""
-        before, observer = self._host.before_question, self._rails.observer
-        if observer is None:
-            return before
 
         async def tell() -> None:
-            await before()
+            await self._host.before_question()
             observer.question_asked(call.use, run)
 
         return tell

@@ -37,7 +37,7 @@ class CallEvents:
 
     def put_queued(self, call: Call) -> None:
         if self._channel is not None:
-            self._channel.put(CallQueued(call.use, self._loop.time(), ToolCards(call)))
+            self._channel.put(CallQueued(call.use, call.marks[0], ToolCards(call)))
 
     def put_started(self, call: Call) -> None:
         if self._channel is not None:

@@ -125,7 +125,15 @@ class ToolExecutor:
         """
         self._open = False
         self._signal.release()
-        self._stop([call for call in self._calls.unfinished_calls() if not call.stop_reason], AbortReason.USER)
+        unfinished = self._calls.unfinished_calls()
+        try:
+            if unfinished:
+                self._stop([call for call in unfinished if not call.stop_reason], AbortReason.USER)
+                await self._wait_for_tasks()
+        finally:
+            self._events.close()
+
+    async def _wait_for_tasks(self) -> None:
         cancelled: asyncio.CancelledError | None = None
         here = asyncio.current_task()
         while tasks := [call.task for call in self._executing.values() if call.task and call.task is not here]:
@@ -133,7 +141,6 @@ class ToolExecutor:
                 await asyncio.wait(tasks)
             except asyncio.CancelledError as error:
                 cancelled = error
-        self._events.close()
         if cancelled:
             raise cancelled
 
@@ -295,11 +302,9 @@ class ToolExecutor:
             outcome = self._stop_outcome(call) if _is_cancelled() else crash_outcome(call.use, error, call.timings)
         except BaseException as error:
             # an interpreter that is going down still leaves no call without an outcome
-            self._end(call, crash_outcome(call.use, error, call.timings))
+            self._complete(call, crash_outcome(call.use, error, call.timings))
+            self._pump()
             raise
-        self._end(call, outcome)
-
-    def _end(self, call: Call, outcome: Outcome) -> None:
         self._complete(call, outcome)
         self._pump()
 

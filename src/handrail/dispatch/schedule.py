@@ -128,9 +128,10 @@ class Schedule:
 
     def release(self) -> None:
         """From now on held calls wait only for conflicts and capacity."""
-        self.holding = False
-        self._gate.members = 0
-        self._wake(self._gate)
+        if self.holding:
+            self.holding = False
+            self._gate.members = 0
+            self._wake(self._gate)
 
     def start_next(self) -> int | None:
         """The earliest call that may start; it counts as running from now on. None = nothing may start now."""
@@ -140,7 +141,9 @@ class Schedule:
                 heapq.heappush(self._full.setdefault(node.lane, []), node.key)
                 continue
             node.started = True
-            self._count(node)
+            self._running += 1
+            if node.lane in self._running_in:
+                self._running_in[node.lane] += 1
             return node.key
         return None
 
@@ -204,7 +207,9 @@ class Schedule:
         if self._has_tree:
             self._place_in_tree(node)
         if node.started:
-            self._count(node)
+            self._running += 1
+            if node.lane in self._running_in:
+                self._running_in[node.lane] += 1
             return
         if node.held:
             node.wait_for(self._gate)
@@ -222,11 +227,6 @@ class Schedule:
         if not node.started:
             self._wait(node, writes, reads)
         self._join(node, writes, reads)
-
-    def _count(self, node: ScheduledCall) -> None:
-        self._running += 1
-        if node.lane in self._caps:
-            self._running_in[node.lane] += 1
 
     def _wait(self, node: ScheduledCall, writes: list[Spots], reads: list[Spots]) -> None:
         for name, use in self._grouped.items():

@@ -60,7 +60,7 @@ class PlainInput:
     model_fields: ClassVar[Mapping[str, InputField]] = {}
     _checks: ClassVar[Mapping[str, tuple[str, Check]]] = {}
     _defaults: ClassVar[Mapping[str, Any]] = {}
-    _needed: ClassVar[frozenset[str]] = frozenset()
+    """The default of each field, in their order; `NEEDED` where there is none."""
 
     def __init_subclass__(cls) -> None:
         fields = dict(cls.model_fields)
@@ -73,8 +73,7 @@ class PlainInput:
             fields[name] = InputField(kind, given.alias or name, given.default, given.options)
         cls.model_fields = fields
         cls._checks = {each.alias: (name, _check(each.kind, each.options)) for name, each in fields.items()}
-        cls._defaults = {name: each.default for name, each in fields.items() if each.default is not NEEDED}
-        cls._needed = frozenset(fields.keys() - cls._defaults.keys())
+        cls._defaults = {name: each.default for name, each in fields.items()}
 
     def __init__(self, **values: object) -> None:
         taken = self._plain_values(values)
@@ -96,7 +95,8 @@ class PlainInput:
     @classmethod
     def model_construct(cls, **values: object) -> Self:
         """An input of these values, unchecked; it may lack some."""
-        return cls._of(cls._complete(values))
+        whole = {**cls._defaults, **values}
+        return cls._of({name: whole[name] for name in cls.model_fields if whole[name] is not NEEDED})
 
     @classmethod
     def _of(cls, values: Mapping[str, Any]) -> Self:
@@ -109,22 +109,15 @@ class PlainInput:
         """All values, those left out included; None if one is not exactly as declared."""
         if type(raw) is not dict:
             return None
-        taken = {}
+        checks, values = cls._checks, {**cls._defaults}
         for alias, value in raw.items():
-            known = cls._checks.get(alias)
-            if known is None:
+            if alias not in checks:
                 return None
-            name, check = known
-            taken[name] = check(value)
-            if taken[name] is _ODD:
+            name, check = checks[alias]
+            values[name] = taken = check(value)
+            if taken is _ODD:
                 return None
-        return cls._complete(taken) if cls._needed <= taken.keys() else None
-
-    @classmethod
-    def _complete(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """These values and the defaults, in the order of the fields."""
-        whole = {**cls._defaults, **values}
-        return {name: whole[name] for name in cls.model_fields if name in whole}
+        return None if NEEDED in values.values() else values
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
@@ -225,7 +218,13 @@ def _is_text(value: Any) -> bool:
         return False
 
 
+def _take_text(value: Any) -> Any:
+    return value if (type(value) is str and value.isascii()) or _is_text(value) else _ODD
+
+
 def _check_text(options: Mapping[str, Any]) -> Check:
+    if "min_length" not in options and "max_length" not in options:
+        return _take_text
     least, most = options.get("min_length", 0), options.get("max_length", math.inf)
     return lambda value: value if _is_text(value) and least <= len(value) <= most else _ODD
 
