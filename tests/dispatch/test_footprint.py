@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -138,11 +139,29 @@ SPELLINGS = st.lists(
 
 
 @pytest.mark.proves("R4")
-@given(st.lists(SPELLINGS, min_size=1, max_size=4), st.booleans())
-def test_a_place_is_where_the_path_really_leads(linked: Path, spellings: list[list[str]], absolute: bool) -> None:
+@given(
+    st.lists(SPELLINGS, min_size=1, max_size=4), st.sampled_from(["", "a", "l", "a/b"]), st.booleans(), st.booleans()
+)
+def test_a_place_is_where_the_path_really_leads(
+    linked: Path, spellings: list[list[str]], folder: str, absolute: bool, in_folder: bool
+) -> None:
     known: dict[str, Place] = {}
-    for parts in spellings:
-        spelling = "/".join([str(linked), *parts] if absolute else [".", *parts])
-        real = os.path.realpath(linked / spelling)
+    cwd = linked / folder
+    with chdir(cwd if in_folder else linked.parent):
+        for parts in spellings:
+            spelling = "/".join([str(cwd), *parts] if absolute else [".", *parts])
+            if ".." in parts and not os.path.lexists(cwd / spelling):
+                continue  # realpath goes back from folders that are not there; the system does not
+            real = os.path.realpath(cwd / spelling)
 
-        assert footprint(Access.of(reads=spelling), linked, known).reads == {("/", *real.strip("/").split("/"))}
+            assert footprint(Access.of(reads=spelling), cwd, known).reads == {("/", *real.strip("/").split("/"))}
+
+
+def test_a_working_folder_that_was_removed_is_a_place_as_before(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with chdir(gone):
+        gone.rmdir()
+        found = footprint(Access.of(reads="f"), gone)
+
+    assert found == footprint(Access.of(reads=str(gone / "f")), HERE)

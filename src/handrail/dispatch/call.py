@@ -125,7 +125,7 @@ class CallPipeline:
             held = None if places is READS_WORLD else await self._rails.places.acquire(places)
             try:
                 self._begin(call, request, decision)
-                output, cause, error, notices = await self._call(request)
+                output, cause, error, notices = await _call(request)
             finally:
                 self._rails.places.release(held)
             marks.append(now())
@@ -301,15 +301,6 @@ class CallPipeline:
             opinion = Opinion(Strength.DENY, Verdict.DENY, "gate", reason)
             return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
 
-    async def _call(self, request: CallRequest) -> CallEnd:
-        """Call the tool, with the files that it declares and does not track itself looked at before and after."""
-        if not _tracks_files_here(request):
-            return await _call_tool(request)
-        try:
-            return await file_tracking.call_with_files(request, _call_tool)
-        except ToolError as error:
-            return None, Cause.FAILED, str(error), ()
-
     async def _after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """What the post-hooks answer."""
         assert self._rails.hooks is not None
@@ -318,6 +309,18 @@ class CallPipeline:
         except Exception as problem:
             log.exception("a hook after %s could not run", request.use.name)
             return HookAnswer(context=(f"A hook that looks at this call after it ran could not run: {problem}",))
+
+
+def _call(request: CallRequest) -> Awaitable[CallEnd]:
+    """Call the tool, with the files that it declares and does not track itself looked at before and after."""
+    return _call_with_files(request) if _tracks_files_here(request) else _call_tool(request)
+
+
+async def _call_with_files(request: CallRequest) -> CallEnd:
+    try:
+        return await file_tracking.call_with_files(request, _call_tool)
+    except ToolError as error:
+        return None, Cause.FAILED, str(error), ()
 
 
 async def _call_tool(request: CallRequest) -> CallEnd:
@@ -344,7 +347,7 @@ async def _call_tool(request: CallRequest) -> CallEnd:
 
 def _named_places(call: Call, request: CallRequest) -> Footprint:
     """The places that the call names; what it holds in its own schedule may be wider."""
-    if call.alone and request.access.width == "named":
+    if request.access.width == "named" and call.alone:
         return footprint(request.access, request.ctx.cwd)
     return call.footprint
 

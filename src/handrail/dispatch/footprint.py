@@ -57,7 +57,9 @@ def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) 
         return replace(WRITES_WORLD, group=access.group) if access.group else WRITES_WORLD
     if access.own:
         return _make_footprint(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
-    known = {} if known is None else known
+    if not known:
+        known = {} if known is None else known
+        _add_working_folder(cwd, known)
     reads, writes = access.reads + access.walks, access.writes + access.removes
     return _make_footprint(
         frozenset([_place(cwd, path, known) for path in reads]) if reads else NO_PLACES,
@@ -67,6 +69,16 @@ def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) 
 
 def _make_footprint(reads: frozenset[Place], writes: frozenset[Place]) -> Footprint:
     return Footprint(reads, writes) if reads or writes else NOTHING
+
+
+def _add_working_folder(cwd: Path, known: dict[str, Place]) -> None:
+    """The system knows the folder of the process by its real path, so that no part of it need be looked at."""
+    try:
+        real = os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed
+        return
+    if real == str(cwd):
+        known[real] = _parts(real)
 
 
 def _place(cwd: Path, path: str, known: dict[str, Place]) -> Place:
