@@ -48,10 +48,14 @@ class LazyModule:
         self._name = name
         self._module: ModuleType | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        module = self._module
+    def __getattribute__(self, name: str) -> Any:
+        # `__getattr__` would come after a failed lookup, whose error takes ten times as long
+        if name == "__class__":  # to ask what this is imports nothing
+            return LazyModule
+        own = object.__getattribute__
+        module = own(self, "_module")
         if module is None:
-            module = self._module = import_module(self._name)
+            module = self._module = import_module(own(self, "_name"))
         return getattr(module, name)
 
 
