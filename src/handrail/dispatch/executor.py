@@ -287,7 +287,8 @@ class ToolExecutor:
                 self._complete(call, repeat_outcome(call.use, call.summary, call.before))
                 return
         # another call may have made room for it: it runs in the context of the executor, or in its own
-        call.task = self._loop.create_task(self._run(call), context=call.context or self._context.copy())
+        context = call.context or self._context.copy()
+        call.task = self._loop.create_task(self._run(call), name=call.use.name, context=context)
 
     async def _run(self, call: Call) -> None:
         call.entered = True
