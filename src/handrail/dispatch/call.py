@@ -275,7 +275,7 @@ class CallPipeline:
         before_question = request.before_question
         request = CallRequest.of(use, request.tool, args, request.ctx.replace(use=use))
         request.before_question = before_question
-        if call is not None and reschedule is not None and not await reschedule(call, request):
+        if call is not None and not (reschedule and await reschedule(call, request)):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."

@@ -42,41 +42,35 @@ MOVES: tuple[tuple[CallState, ...], ...] = (
 class Call:
     """One call. Only `move` changes its state, and only as `MOVES` permits."""
 
-    state = CallState.QUEUED
-    tool: AnyTool | None = None
-    args: Any = None
-    problem: HandrailError | None = None
-    read_only = False
-    in_answer = True
-    """It is part of an answer, so its failure or an interrupt concerns the others; else it stands for itself."""
-    was_deferred = False
-    """A hook put it off in an earlier run, so hooks or the user have to decide about it now."""
-    access: Access = EXCLUSIVE
-    """What its tool declared for its input."""
-    footprint: Footprint = WRITES_WORLD
-    """The places that it holds in the schedule."""
-    context: Context | None = None
-    """What its task runs in; None = the context of the moment it starts."""
-    task: asyncio.Task[None] | None = None
-    entered = False
-    """The task has started, so its code notices a cancellation."""
-    began = False
-    """The tool itself was called; from here on there may be effects."""
-    is_repeat = False
-    """It was begun for an answer that was given up, and is not run again; `before` is how it ended then."""
-    before: Outcome | None = None
-    resume: asyncio.Future[None] | None = None
-    """Set while a call whose input was changed waits to start a second time."""
-    stop_reason: AbortReason | None = None
-    blame = ""
-    outcome: Outcome | None = None
-    waiter: asyncio.Future[None] | None = None
-    """Set while someone waits for this outcome alone."""
-    left = ""
-    """What its tool left for the result when it was stopped."""
-    progress: tuple[Progress, ...] = ()
-    """Its latest progress, for cards."""
-    on_progress: ProgressCallback | None = None
+    __slots__ = (
+        "abort",
+        "access",
+        "args",
+        "before",
+        "began",
+        "blame",
+        "context",
+        "entered",
+        "footprint",
+        "in_answer",
+        "is_repeat",
+        "left",
+        "marks",
+        "number",
+        "on_progress",
+        "outcome",
+        "problem",
+        "progress",
+        "read_only",
+        "resume",
+        "state",
+        "stop_reason",
+        "task",
+        "tool",
+        "use",
+        "waiter",
+        "was_deferred",
+    )
 
     def __init__(self, number: int, use: ToolUse, now: float) -> None:
         self.number = number
@@ -84,6 +78,41 @@ class Call:
         self.marks = [now]
         """When it was queued, and when each of its stages ended."""
         self.abort = AbortSignal()
+        self.state = CallState.QUEUED
+        self.tool: AnyTool | None = None
+        self.args: Any = None
+        self.problem: HandrailError | None = None
+        self.read_only = False
+        self.in_answer = True
+        """It is part of an answer, so its failure or an interrupt concerns the others; else it stands for itself."""
+        self.was_deferred = False
+        """A hook put it off in an earlier run, so hooks or the user have to decide about it now."""
+        self.access: Access = EXCLUSIVE
+        """What its tool declared for its input."""
+        self.footprint: Footprint = WRITES_WORLD
+        """The places that it holds in the schedule."""
+        self.context: Context | None = None
+        """What its task runs in; None = the context of the moment it starts."""
+        self.task: asyncio.Task[None] | None = None
+        self.entered = False
+        """The task has started, so its code notices a cancellation."""
+        self.began = False
+        """The tool itself was called; from here on there may be effects."""
+        self.is_repeat = False
+        """It was begun for an answer that was given up, and is not run again; `before` is how it ended then."""
+        self.before: Outcome | None = None
+        self.resume: asyncio.Future[None] | None = None
+        """Set while a call whose input was changed waits to start a second time."""
+        self.stop_reason: AbortReason | None = None
+        self.blame = ""
+        self.outcome: Outcome | None = None
+        self.waiter: asyncio.Future[None] | None = None
+        """Set while someone waits for this outcome alone."""
+        self.left = ""
+        """What its tool left for the result when it was stopped."""
+        self.progress: tuple[Progress, ...] = ()
+        """Its latest progress, for cards."""
+        self.on_progress: ProgressCallback | None = None
 
     def move(self, to: CallState) -> None:
         """Change the state as `MOVES` permits."""

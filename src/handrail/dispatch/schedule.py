@@ -187,7 +187,7 @@ class Schedule:
     def _clear_tree(self) -> None:
         self._has_tree = False
         self._has_writer = False
-        """Whether the single call writes; with a tree, it says no more than that."""
+        """Whether an unfinished call writes; only asked as long as there is no tree."""
         self._spots: dict[Place, Spots] = {}
         self._grouped: dict[str, PlaceUse] = {}
 
@@ -278,9 +278,9 @@ class Schedule:
 
     def _all_spots(self, footprint: Footprint) -> tuple[list[Spots], list[Spots]]:
         """The spots that are written, and those that are read."""
-        return [self._spots_of(place) for place in footprint.writes], [
-            self._spots_of(place) for place in footprint.reads
-        ]
+        writes = [self._spots_of(place) for place in footprint.writes]
+        reads = [self._spots_of(place) for place in footprint.reads]
+        return writes, reads
 
     def _spots_of(self, place: Place) -> Spots:
         """The spot of a place, behind those of all places above it."""
