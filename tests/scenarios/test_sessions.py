@@ -9,10 +9,10 @@ from handrail import Rails, tool
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
-from handrail.conversation.stream import StreamFailure
+from handrail.conversation.stream import Delta, StreamFailure
 from handrail.dispatch.gate import CarefulGate
 from handrail.errors import SessionError
-from handrail.loop.events import BlockComplete
+from handrail.loop.events import BlockComplete, RequestSent, ResultsComplete, RunStarted
 from handrail.testing import say, use
 from handrail.tools.events import CallFinished
 from handrail.transcripts.log import read
@@ -144,6 +144,23 @@ async def test_a_session_that_cannot_be_written_stops_the_run_before_anything_mo
         await played(run)
 
     assert ran == []
+
+
+@pytest.mark.parametrize("last", [RunStarted, RequestSent, Delta, ResultsComplete])
+async def test_events_that_wait_to_be_read_are_not_shown_once_the_session_cannot_be_written(
+    store: TranscriptStore, last: type[object]
+) -> None:
+    opened = store.create("/proj", "one")
+    model = scripted([[say("well"), use("a", "note", text="x")], [say("end")]])
+    run = an_agent(model, note, rails=TRUSTING, session=opened).run("go")
+    while not isinstance(await anext(run), last):
+        pass
+
+    opened.writer.failure = SessionError("the disk is full")
+
+    with pytest.raises(SessionError, match="the disk is full"):
+        await anext(run)
+    assert [event async for event in run] == []
 
 
 async def test_an_answer_that_is_asked_for_again_leaves_no_trace_of_its_words(store: TranscriptStore) -> None:

@@ -15,6 +15,11 @@ class Channel(Generic[Item]):
         self._reader: asyncio.Future[None] | None = None
         self._closed = False
 
+    @property
+    def waiting(self) -> deque[Item]:
+        """The items that wait to be read. The reader may take the first ones from it while it does not wait here."""
+        return self._items
+
     def put(self, item: Item) -> None:
         self._items.append(item)
         if self._reader is not None:

@@ -9,6 +9,7 @@ events, which are read before the next step begins. Only the attempt at a turn g
 """
 
 import os
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -82,6 +83,8 @@ class AgentLoop:
         self.ended: RunEnded | None = None
         self._queue = EventQueue(conversation, config.observer)
         self._emit, self._add = self._queue.emit, self._queue.add
+        self._waiting = self._queue.waiting
+        """The events that `events` gives next, as far as they have happened: those of the queue or of an attempt."""
         self._hooks = RunHooks(config, conversation, signal, self._emit)
         self._tools = ToolDefinitions()
         self._progress = RunProgress(config)
@@ -97,18 +100,29 @@ class AgentLoop:
 
     async def events(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[LoopEvent, None]:
         """All events of the run. `owner` gives the run that is being read, as long as there is a reader."""
-        history = self._conversation.history
-        async with aclosing(self._steps(owner) if self._instructions is None else self._only_compact(owner)) as steps:
-            async for attempt in steps:
-                for event in self._queue.drain():
-                    yield event
-                if attempt is not None:
-                    async for event in attempt.events:
-                        if history.transcript is not None:
-                            self._queue.check_written()
+        queue, only_compacts = self._queue, self._instructions is not None
+        try:
+            async with aclosing(self._only_compact(owner) if only_compacts else self._steps(owner)) as steps:
+                async for attempt in steps:
+                    for event in queue.drain():
                         yield event
-        for event in self._queue.drain():
-            yield event
+                    if attempt is not None:
+                        self._waiting = attempt.events.waiting
+                        async for event in attempt.events:
+                            queue.check_written()
+                            yield event
+                        self._waiting = queue.waiting
+            for event in queue.drain():
+                yield event
+        finally:
+            self._waiting = deque()
+
+    def take(self) -> LoopEvent | None:
+        """The event that `events` would give next, without the way through it; None = ask `events`."""
+        transcript = self._conversation.history.transcript
+        if not self._waiting or (transcript is not None and transcript.failure is not None):
+            return None
+        return self._waiting.popleft()
 
     async def _steps(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[Attempt | None, None]:
         """All steps of a run. At each `yield`, the queued events and those of the attempt are read."""
@@ -176,7 +190,7 @@ class AgentLoop:
         if self._config.observer is not None and self._has_started and not self._is_closed and self.ended is None:
             self._config.observer.run_left(self._conversation.context)
         self._is_closed = True
-        self._queue.clear()
+        self._queue.waiting.clear()
         if attempt is None or attempt.is_settled:
             if attempt is not None:
                 attempt.log_failure()

@@ -21,17 +21,16 @@ class EventQueue:
 
     def __init__(self, conversation: ConversationState, observer: RunObserver | None = None) -> None:
         self._conversation = conversation
-        self._events: deque[LoopEvent] = deque()
-        self.emit: Callable[[LoopEvent], None] = self._events.append
+        self.waiting: deque[LoopEvent] = deque()
+        self.emit: Callable[[LoopEvent], None] = self.waiting.append
         if observer is not None:
-            self.emit = partial(_emit_observed, observer, conversation, self._events)
-        self.clear = self._events.clear
+            self.emit = partial(_emit_observed, observer, conversation, self.waiting)
 
     def drain(self) -> Iterator[LoopEvent]:
         """Take all events that wait."""
-        while self._events:
+        while self.waiting:
             self.check_written()
-            yield self._events.popleft()
+            yield self.waiting.popleft()
 
     def check_written(self) -> None:
         """Raise if the history could not be saved, so that nothing more is shown."""

@@ -55,6 +55,8 @@ class Run:
         return self
 
     async def __anext__(self) -> LoopEvent:
+        if (event := self.take()) is not None:
+            return event
         self._event_loop = asyncio.get_running_loop()
         if self._is_interrupted:
             self.signal.abort(AbortReason.USER)
@@ -65,6 +67,12 @@ class Run:
         except BaseException:
             await self._loop.leave()
             raise
+
+    def take(self) -> LoopEvent | None:
+        """The next event if it has happened already; None = only `async for` knows, which waits for it."""
+        if self._is_interrupted or self._events.ag_running:  # what stops it comes first; another task is reading
+            return None
+        return self._loop.take()
 
     @property
     def state(self) -> RunState:

@@ -28,14 +28,17 @@ async def drive(
     """Work on a prompt to its end; closing the generator stops the run and waits until nothing of it is left."""
     begun = conversation.run(message) if begin is None else await begin(message)
     if not isinstance(begun, Run):
-        for event in begun:
-            yield event
+        for each in begun:
+            yield each
         return
+    event: LoopEvent | None
     try:
         async for event in begun:
-            if on_event is not None:
-                on_event(event)
-            yield event
+            while event is not None:
+                if on_event is not None:
+                    on_event(event)
+                yield event
+                event = begun.take()  # noqa: PLW2901  # what has happened meanwhile needs no wait
     finally:
         try:
             await begun.aclose()
