@@ -27,7 +27,7 @@ from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.piped_text import PipedText
 from handrail.headless.printer import JsonPrinter, Printer, print_news, printer_for
 from handrail.headless.task_watch import TaskWatch
-from handrail.headless.ways_out import denials_of
+from handrail.headless.ways_out import DENYING_EVENTS, denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RunEnded
 from handrail.session.build import open_session
@@ -158,11 +158,11 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
                 is_shown = chosen.output_format != "json" or not isinstance(event, RunEnded) or is_last_turn(session)
                 for printer in printers if is_shown else ():
                     printer.on_event(event)
-                denied = denied or bool(denials_of(event))
+                denied = denied or (isinstance(event, DENYING_EVENTS) and bool(denials_of(event)))
                 if isinstance(event, RunEnded):
                     ended = event
                     result.is_printed = is_shown
-                if out is not None:
+                if out is not None and out.tell():
                     await out.drain()
     except ClosedError:
         result.is_printed = True  # it has no reader any more

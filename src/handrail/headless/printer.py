@@ -8,15 +8,19 @@ from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
 from handrail.headless.ways_out import denials_of, way_out
 from handrail.headless.wire import Line
+from handrail.hooks.news import HookNews
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Why
 from handrail.tools.delegation import AgentNews
-from handrail.tools.events import CallFinished
+from handrail.tools.events import CallFinished, CallProgress
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
 DENIALS = 5
 """How many refused calls are listed one by one."""
+
+PRINTED = frozenset({HookNews, CallProgress, StreamRetry, Notice, CallFinished, RunEnded})
+"""The events that the text of a run tells something of."""
 
 NEXT_MOVES = {
     Why.MAX_TURNS: "--max-turns N sets another limit",
@@ -62,6 +66,10 @@ class TextPrinter:
         self._shown: set[str] = set()
 
     def on_event(self, event: LoopEvent) -> None:
+        if type(event) in PRINTED:
+            self._print(event)
+
+    def _print(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
             self._tell(news.message)
         self._denials += [denial for denial in denials_of(event) if not denial.by_person]

@@ -8,6 +8,9 @@ from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallProgress
 from handrail.tools.permission import Update, rules_and_mode
 
+DENYING_EVENTS = (RunEnded, CallProgress)
+"""The events that `denials_of` may find refused calls in."""
+
 
 def allowing_flags(updates: Iterable[Update]) -> str:
     """The flags that stand for these permission updates, quoted for a shell; empty if there is none."""

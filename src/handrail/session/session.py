@@ -165,8 +165,11 @@ class Session:
             self.transcript.writer.begin_prompt(prompt_id)
 
         def on_event(event: LoopEvent) -> None:
-            self.usage.count(event)
-            self.warm_up.on_event(event)
+            kind = type(event)
+            if kind in SessionUsage.EVENTS:
+                self.usage.count(event)
+            if kind in WarmUp.EVENTS:
+                self.warm_up.on_event(event)
             if self._live_text is not None:
                 self._live_text.on_event(event)
             if isinstance(event, RequestSent) and (event.turn, event.attempt) == (1, 1):

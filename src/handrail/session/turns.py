@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from handrail.conversation.messages import UserMessage
-from handrail.loop.events import LoopEvent, RunEnded
+from handrail.loop.events import LoopEvent, RunStarted
 from handrail.session.session import Session
 
 
@@ -16,8 +16,8 @@ async def all_turns(
     while upcoming is not None:
         async with aclosing(session.drive(upcoming, literal=upcoming is not message)) as events:
             async for event in events:
-                if is_stopped() and not isinstance(event, RunEnded):
-                    session.conversation.interrupt()  # it may have been stopped before there was a run
+                if isinstance(event, RunStarted) and is_stopped():
+                    session.conversation.interrupt()  # it was stopped before there was a run
                 yield event
         upcoming = await session.background.next_notification(only_agents=True)
         if is_stopped():

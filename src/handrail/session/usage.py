@@ -12,6 +12,8 @@ from handrail.session.conversation import Conversation
 class SessionUsage:
     """Counts what the events of a conversation tell."""
 
+    EVENTS = frozenset({MessageComplete, Compacted, RunEnded})
+
     def __init__(self, conversation: Conversation, window: Callable[[str], int]) -> None:
         self._conversation = conversation
         self._window = window

@@ -70,6 +70,8 @@ REHEARSED = (
 class WarmUp:
     """Starts with the first request of a session, once."""
 
+    EVENTS = frozenset({CallQueued, RequestSent})
+
     def __init__(
         self, conversation: Conversation, services: Callable[[], ToolServices], prepare_policy: "Callable[[], Policy]"
     ) -> None:
@@ -83,7 +85,8 @@ class WarmUp:
     def on_event(self, event: LoopEvent) -> None:
         """Begin with the first request, and make way for calls until the request after them."""
         if isinstance(event, CallQueued):
-            self._may_load.clear()
+            if self._may_load.is_set():
+                self._may_load.clear()
         elif isinstance(event, RequestSent):
             self._may_load.set()
             if not self._has_begun:
