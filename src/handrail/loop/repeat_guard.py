@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import field
 from typing import TypeAlias
 
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
 from handrail.loop.state import Why
 from handrail.records import record
@@ -21,25 +22,39 @@ SPELLING = json.JSONEncoder(sort_keys=True, default=repr)
 RepeatedCall: TypeAlias = tuple[str, str, str, bool]
 """Tool, input, result, and whether it failed."""
 
+Hint: TypeAlias = tuple[str, frozenset[str]]
+"""Tool and texts of the input. Calls that are the same have the same; it is found without spelling the input."""
+
 
 @record
 class RepeatGuard:
-    """Counts the answers in a row that had each call with the same end. A call that is not repeated is forgotten."""
+    """
+    Counts the answers in a row that had each call with the same end. A call that is not repeated is forgotten.
 
-    calls: Mapping[RepeatedCall, int] = field(default_factory=dict)
+    `last` are the calls of the newest answer, `hints` tell quickly that none of them is repeated.
+    """
+
+    last: tuple[Outcome, ...] = ()
+    hints: AbstractSet[Hint] = frozenset()
+    rows: Mapping[RepeatedCall, int] = field(default_factory=dict)
+    """The calls of the newest answer that repeat one of the answer before, with the number of answers in a row."""
 
     def after(self, outcomes: Iterable[Outcome]) -> "RepeatGuard":
         """The guard after one more answer with these calls."""
-        new = {_signature(each) for each in outcomes if each.status in ENDED}
-        if not new and not self.calls:
-            return self
-        return RepeatGuard({call: self.calls.get(call, 0) + 1 for call in new})
+        ended = tuple([each for each in outcomes if each.status in ENDED])
+        hints = {_hint(each.use) for each in ended}
+        if hints.isdisjoint(self.hints):
+            return RepeatGuard(ended, hints)
+        before = {**dict.fromkeys(map(_signature, self.last), 1), **self.rows}
+        return RepeatGuard(ended, hints, {call: before[call] + 1 for call in map(_signature, ended) if call in before})
 
     @property
     def worst(self) -> tuple[int, str, bool]:
         """The longest row of the same call, its tool, and whether it failed; a failure counts before a success."""
-        rows = ((times, call[0], call[3]) for call, times in self.calls.items())
-        return max(rows, key=lambda row: (row[2] and row[0] >= WARN_AFTER, row[0]), default=(0, "", False))
+        if not self.rows:
+            return 0, "", False
+        rows = ((times, call[0], call[3]) for call, times in self.rows.items())
+        return max(rows, key=lambda row: (row[2] and row[0] >= WARN_AFTER, row[0]))
 
     @property
     def stuck(self) -> Why | None:
@@ -76,6 +91,11 @@ class RepeatGuard:
                 f"After {STOP_AFTER_SAME_RESULT} times the run is stopped."
             )
         return Attachment("loop_guard", (Text(text),))
+
+
+def _hint(use: ToolUse) -> Hint:
+    values = use.input.values() if isinstance(use.input, dict) else ()
+    return use.name, frozenset([value for value in values if isinstance(value, str)])
 
 
 def _signature(outcome: Outcome) -> RepeatedCall:
