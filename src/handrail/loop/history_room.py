@@ -66,8 +66,6 @@ class HistoryRoom:
 
     async def take(self, planned: Compaction | SummaryPlan | None) -> bool:
         """Replace the history as planned. False = the history is unchanged and the run was not interrupted."""
-        conversation = self._conversation
-        before, tokens = len(conversation.history.messages), conversation.history.filled
         if isinstance(planned, SummaryPlan):
             try:
                 planned = await self._run(planned.summarise())
@@ -75,6 +73,8 @@ class HistoryRoom:
                 self._emit(Summarising(on=False))
         if planned is None:
             return self._signal.aborted
+        conversation = self._conversation
+        before, tokens = len(conversation.history.messages), conversation.history.filled
         conversation.replace_history(planned.messages)
         if planned.kind == "full":
             # the summary may have lost the announcement

@@ -11,7 +11,7 @@ import pytest
 from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
 from handrail.loop.compaction.plan import Compaction, SummaryPlan
-from handrail.loop.compaction.stubs import CompactionPolicy, estimate
+from handrail.loop.compaction.stubs import CompactionPolicy, characters_of
 from handrail.session.models import compactor as compactor_module
 from handrail.session.models.compactor import Compactor
 
@@ -136,20 +136,20 @@ async def test_what_fills_the_window(sizes: Sequence[int], tokens: int, shortene
 async def test_a_long_conversation_is_not_counted_again_at_every_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[int] = []
+    seen: list[Message] = []
 
-    def counted(messages: Sequence[Message]) -> int:
-        seen.append(len(messages))
-        return estimate(messages)
+    def counted(message: Message) -> int:
+        seen.append(message)
+        return characters_of(message)
 
-    monkeypatch.setattr(compactor_module, "estimate", counted)
+    monkeypatch.setattr(compactor_module, "characters_of", counted)
     shorten, messages = partial(carry_out, compactor(Model(), tmp_path)), conversation(10)
     for number in range(100):
         for tokens in (0, 50):
             assert await shorten(messages, "m", tokens) is None
         messages += [AssistantMessage((Text("Yes."),)), UserMessage((Text(f"And {number}?"),))]
 
-    assert sum(seen) < 6 * len(messages)
+    assert seen == messages[:-2]
 
 
 async def test_another_history_is_counted_anew(tmp_path: Path) -> None:

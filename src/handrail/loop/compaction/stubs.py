@@ -83,15 +83,23 @@ def needed_action(tokens: int, window: int, policy: CompactionPolicy = DEFAULT_P
 
 def estimate(messages: Iterable[Message]) -> int:
     """About how many tokens messages fill; rather too many than too few."""
-    characters = images = 0
-    for message in messages:
-        if isinstance(message, SystemNote):
-            continue
-        for block in message.content:
-            parts = block.content if isinstance(block, ToolResult) else (block,)
-            characters += sum(map(_size, parts)) + 20
-            images += sum(isinstance(part, Image | Document) for part in parts)
-    return characters // CHARACTERS_PER_TOKEN + images * TOKENS_PER_IMAGE
+    return sum(map(characters_of, messages)) // CHARACTERS_PER_TOKEN
+
+
+def characters_of(message: Message) -> int:
+    """About how many characters of text a message is worth."""
+    if isinstance(message, SystemNote):
+        return 0
+    characters = 20 * len(message.content)
+    for block in message.content:
+        for part in block.content if isinstance(block, ToolResult) else (block,):
+            if isinstance(part, Text):
+                characters += len(part.text)
+            elif isinstance(part, Image | Document):
+                characters += 2 * _size(part)
+            else:
+                characters += _size(part)
+    return characters
 
 
 def stub_old_results(

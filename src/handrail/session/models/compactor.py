@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +19,7 @@ from handrail.loop.compaction.stubs import (
     CompactionPolicy,
     FileToSave,
     StubbedHistory,
-    estimate,
+    characters_of,
     needed_action,
     stub_old_results,
 )
@@ -59,7 +58,7 @@ class Compactor:
         self._window = window
         self._failed_at = 0.0
         self._freed_too_little_at = -math.inf
-        self._counted: tuple[Sequence[Message], int, int] = ((), 0, 0)
+        self._counted: tuple[Sequence[Message], int, int, int] = ((), 0, 0, 0)
 
     def may_need(self, messages: Sequence[Message], model: str, tokens: int) -> bool:
         """Whether `plan` may find something to do; most requests can do without it."""
@@ -102,23 +101,21 @@ class Compactor:
 
     def _used_tokens(self, messages: Sequence[Message], tokens: int) -> int:
         """What the next request will fill of the window: what is known of the last one, and what was added since."""
-        estimated = self._estimate_all(messages)
-        known = tokens + estimate(newest(messages))
+        estimated, newest = self._estimate(messages)
+        known = tokens + newest
         return known if tokens and known * UNBELIEVABLE > estimated else estimated
 
-    def _estimate_all(self, messages: Sequence[Message]) -> int:
-        """About what they fill. Every message is looked at once, however long the conversation is."""
-        before, count, tokens = self._counted
+    def _estimate(self, messages: Sequence[Message]) -> tuple[int, int]:
+        """About what all messages fill, and those since the last answer. Each is looked at once, however many."""
+        before, count, characters, newest = self._counted
         if messages is not before:
-            count = tokens = 0
-        tokens += estimate(messages[count:])
-        self._counted = (messages, len(messages), tokens)
-        return tokens
-
-
-def newest(messages: Sequence[Message]) -> Sequence[Message]:
-    """What was added since the last answer."""
-    return [*takewhile(lambda message: not isinstance(message, AssistantMessage), reversed(messages))]
+            count = characters = newest = 0
+        for message in messages[count:]:
+            size = characters_of(message)
+            characters += size
+            newest = 0 if isinstance(message, AssistantMessage) else newest + size
+        self._counted = (messages, len(messages), characters, newest)
+        return characters // CHARACTERS_PER_TOKEN, newest // CHARACTERS_PER_TOKEN
 
 
 def save_all(saves: Sequence[FileToSave]) -> bool:
