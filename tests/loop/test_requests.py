@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import tool
-from handrail.conversation.request import Request
+from handrail.conversation.request import History, Request, ToolDefinition
 from handrail.dispatch.results import ResultStore
 from handrail.loop.conversation_state import ConversationState
+from handrail.loop.events import RequestSent
+from handrail.loop.facts import RequestFacts
 from handrail.loop.requests import ToolDefinitions, build_request
 from handrail.loop.run_config import RunConfig
+from handrail.loop.state import Why
 from handrail.session.tools import make_catalog
 from handrail.testing import ScriptedModel
 from handrail.tools.catalog import Catalog
@@ -76,3 +79,22 @@ def test_tools_that_are_never_held_back_are_not_marked() -> None:
 
     assert [each.name for each in request.tools if each.deferred] == []
     assert request.last_builtin == 7
+
+
+def test_the_facts_of_a_request_name_the_prefix_that_it_has() -> None:
+    system, one = ("Be brief.",), (ToolDefinition("A", b"a"),)
+    two = (*one, ToolDefinition("B", b"b"))
+    requests = [
+        Request("m", History(), system, one),
+        Request("m", History(), system, one),
+        Request("m", History(), system, two),
+        Request("m", History(), ("Be long.",), two),
+        Request("m", History(), system, one),
+    ]
+    sent = [RequestSent(request, 1, Why.PROMPT) for request in requests]
+    of_run = RequestFacts()
+
+    facts = [of_run.of(each) for each in sent]
+
+    assert facts == [RequestFacts().of(each) for each in sent]
+    assert [each["prefix"] == facts[0]["prefix"] for each in facts] == [True, True, False, False, True]

@@ -38,7 +38,7 @@ from handrail.loop.events import (
     RunEnded,
     RunStarted,
 )
-from handrail.loop.facts import end_facts, request_facts
+from handrail.loop.facts import RequestFacts, end_facts
 from handrail.loop.history_room import HistoryRoom
 from handrail.loop.interruptible import run_or_abort
 from handrail.loop.journal import TurnJournal
@@ -87,6 +87,7 @@ class AgentLoop:
         """The events that `events` gives next, as far as they have happened: those of the queue or of an attempt."""
         self._hooks = RunHooks(config, conversation, signal, self._emit)
         self._tools = ToolDefinitions()
+        self._request_facts = RequestFacts()
         self._progress = RunProgress(config)
         self._room = HistoryRoom(
             config, conversation, self._hooks, self._progress, self._queue, signal=signal, instructions=instructions
@@ -326,7 +327,7 @@ class AgentLoop:
         )
         self._emit(sent)
         if history.transcript is not None:
-            history.transcript.add_fact("requested", request_facts(sent))
+            history.transcript.add_fact("requested", self._request_facts.of(sent))
         return self._start_attempt(attempt)
 
     def _start_attempt(self, attempt: Attempt) -> Attempt:

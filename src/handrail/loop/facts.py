@@ -10,20 +10,35 @@ from handrail.loop.events import RequestSent, RunEnded
 DIGITS = 12
 
 
-def request_facts(sent: RequestSent) -> dict[str, Any]:
-    """A request. Its `prefix` is made of digests of the system prompt and of the tools, which caches depend on."""
-    return {
-        "turn": sent.turn,
-        "attempt": sent.attempt,
-        "why": sent.why.value,
-        "model": sent.request.model,
-        "messages": sent.messages,
-        "prefix": prefix_digests(sent.request),
-    }
+class RequestFacts:
+    """The facts about the requests of one run."""
+
+    def __init__(self) -> None:
+        self._last: Request | None = None
+        self._prefix: dict[str, str] = {}
+
+    def of(self, sent: RequestSent) -> dict[str, Any]:
+        """A request. Its `prefix` is made of digests of the system prompt and of the tools, which caches depend on."""
+        request, last = sent.request, self._last
+        if last is None or not _has_same_prefix(request, last):
+            self._prefix = _prefix_digests(request)
+        self._last = request
+        return {
+            "turn": sent.turn,
+            "attempt": sent.attempt,
+            "why": sent.why.value,
+            "model": request.model,
+            "messages": sent.messages,
+            "prefix": self._prefix,
+        }
 
 
-def prefix_digests(request: Request) -> dict[str, str]:
-    """Digests of the parts of a request that stay the same from turn to turn."""
+def _has_same_prefix(request: Request, other: Request) -> bool:
+    """Whether both hold the same objects before the history, as those of a run do unless its tools change."""
+    return request.system is other.system and request.tools is other.tools and request.activated is other.activated
+
+
+def _prefix_digests(request: Request) -> dict[str, str]:
     system, tools = sha256(), sha256()
     for part in request.system:
         system.update(part.encode("utf-8", "replace") + b"\0")
