@@ -48,6 +48,7 @@ from handrail.loop.progress import RunProgress
 from handrail.loop.requests import ToolDefinitions, build_request
 from handrail.loop.run_config import RunConfig
 from handrail.loop.run_hooks import Expansion, RunHooks, hook_attachments, hook_note
+from handrail.loop.silence import SilenceWatch
 from handrail.loop.state import Move, RunState, Why, next_state
 from handrail.loop.turn import Attempt, DeferredCallAttempt, TurnRequest
 from handrail.loop.turn_hooks import TurnHooks
@@ -94,6 +95,7 @@ class AgentLoop:
         )
         self._journal = TurnJournal()
         self._turn_hooks = TurnHooks(self._hooks, self._progress, conversation, self._add)
+        self._silence = SilenceWatch()
         self._attempt: Attempt | None = None
         self._attempt_number = 0
         self._has_started = False
@@ -101,21 +103,25 @@ class AgentLoop:
 
     async def events(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[LoopEvent, None]:
         """All events of the run. `owner` gives the run that is being read, as long as there is a reader."""
-        queue, only_compacts = self._queue, self._instructions is not None
+        check_written, waiting = self._queue.check_written, self._queue.waiting
+        only_compacts = self._instructions is not None
         try:
             async with aclosing(self._only_compact(owner) if only_compacts else self._steps(owner)) as steps:
                 async for attempt in steps:
-                    for event in queue.drain():
-                        yield event
+                    while waiting:
+                        check_written()
+                        yield waiting.popleft()
                     if attempt is not None:
                         self._waiting = attempt.events.waiting
                         async for event in attempt.events:
-                            queue.check_written()
+                            check_written()
                             yield event
-                        self._waiting = queue.waiting
-            for event in queue.drain():
-                yield event
+                        self._waiting = waiting
+            while waiting:
+                check_written()
+                yield waiting.popleft()
         finally:
+            self._silence.close()
             self._waiting = deque()
 
     def take(self) -> LoopEvent | None:
@@ -130,7 +136,9 @@ class AgentLoop:
         await self._acquire(owner)
         additions = await self._start()
         if (call := self._conversation.deferred) is not None:
-            attempt: Attempt = DeferredCallAttempt(self._config, self._conversation, call, self._signal, self._journal)
+            attempt: Attempt = DeferredCallAttempt(
+                self._config, self._conversation, call, self._signal, self._journal, silence=self._silence
+            )
             yield self._start_attempt(attempt)
             if not await self._finish_attempt(attempt):
                 return
@@ -321,7 +329,7 @@ class AgentLoop:
         request = build_request(self._config, self._conversation, self._tools)
         budget = self._progress.usage.budget_left(self.state.turn, self._clock.seconds_left)
         turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts, budget)
-        attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
+        attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal, silence=self._silence)
         sent = RequestSent(
             request, turn.turn, self.state.why, number, turn.plain, len(history.messages), history.filled
         )

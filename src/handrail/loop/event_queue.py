@@ -1,7 +1,7 @@
 """Events that wait to be read, and the messages that the loop adds to the history with an event for each."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from handrail.conversation.blocks import Text
@@ -25,12 +25,6 @@ class EventQueue:
         self.emit: Callable[[LoopEvent], None] = self.waiting.append
         if observer is not None:
             self.emit = partial(_emit_observed, observer, conversation, self.waiting)
-
-    def drain(self) -> Iterator[LoopEvent]:
-        """Take all events that wait."""
-        while self.waiting:
-            self.check_written()
-            yield self.waiting.popleft()
 
     def check_written(self) -> None:
         """Raise if the history could not be saved, so that nothing more is shown."""

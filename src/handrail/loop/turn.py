@@ -73,6 +73,8 @@ class Attempt:
         turn: TurnRequest,
         signal: AbortSignal,
         journal: TurnJournal,
+        *,
+        silence: SilenceWatch,
     ) -> None:
         self._config = config
         self._conversation = conversation
@@ -106,7 +108,7 @@ class Attempt:
         """What an interrupt stops now: the answer, or the calls after it."""
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._silence = SilenceWatch(turn.request.model, self.events.put)
+        self._silence = silence
 
         self.is_settled = False
         self.stopped_by: Why | None = None
@@ -199,7 +201,7 @@ class Attempt:
         loop = asyncio.get_running_loop()
         started = loop.time()
         self._is_streaming = True
-        self._silence.start()
+        self._watch_silence()
         try:
             if not self.stopped_by:
                 await (self._stream_two() if self._config.choose_answer else self._stream_one(self._partial, live=True))
@@ -310,8 +312,11 @@ class Attempt:
     def _update(self, partial: PartialAnswer, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
         if isinstance(event, StreamRetry):
             self._discard_saved()
-            self._silence.start()
+            self._watch_silence()
         partial.update(event)
+
+    def _watch_silence(self) -> None:
+        self._silence.start(self._turn.request.model, self.events.put)
 
     def _save_block(self, partial: PartialAnswer, event: BlockEnd) -> None:
         if self._transcript is not None:
@@ -378,9 +383,11 @@ class DeferredCallAttempt(Attempt):
         use: ToolUse,
         signal: AbortSignal,
         journal: TurnJournal,
+        *,
+        silence: SilenceWatch,
     ) -> None:
         turn = TurnRequest(Request(config.model_name, conversation.history), turn=0)
-        super().__init__(config, conversation, turn, signal, journal)
+        super().__init__(config, conversation, turn, signal, journal, silence=silence)
         self._use = use
         self._if_aborted = Why.ABORTED_TOOLS
 
