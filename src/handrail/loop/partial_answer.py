@@ -1,13 +1,15 @@
 """An answer while it arrives: its blocks, and the calls that can be run already."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, Thinking, ToolUse
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageStart, StreamRetry, Usage, UsageUpdate
+
+CALLS = (ToolUse, BrokenToolUse)
 
 
 class PartialAnswer:
@@ -19,7 +21,18 @@ class PartialAnswer:
     results are matched by id.
     """
 
-    __slots__ = ("_known_ids", "_open_calls", "_own_ids", "_texts", "_waiting", "blocks", "id", "model", "usage")
+    __slots__ = (
+        "_known_ids",
+        "_open_calls",
+        "_own_ids",
+        "_texts",
+        "_waiting",
+        "blocks",
+        "has_calls",
+        "id",
+        "model",
+        "usage",
+    )
 
     def __init__(self, model: str, known_ids: AbstractSet[str]) -> None:
         self.model = model
@@ -35,6 +48,8 @@ class PartialAnswer:
         self._open_calls: set[int] = set()
         self._waiting: dict[int, ToolUse | BrokenToolUse] = {}
         self._own_ids: set[str] = set()
+        self.has_calls = False
+        """Whether a call that can run is among the blocks: its effects may have begun."""
 
     def update(self, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
         """Apply an event that neither extends nor ends a block."""
@@ -62,36 +77,36 @@ class PartialAnswer:
     def close_block(self, event: BlockEnd) -> BlockEnd:
         """Complete a block; returns the event as it is to be passed on."""
         block = event.block
-        if isinstance(block, ToolUse | BrokenToolUse):
+        if isinstance(block, CALLS):
             if block.id in self._own_ids or block.id in self._known_ids or not block.id:
                 block = replace(block, id=f"call_{os.urandom(12).hex()}")
                 event = BlockEnd(event.slot, block)
             self._own_ids.add(block.id)
             self._open_calls.discard(event.slot)
             self._waiting[event.slot] = block
+            self.has_calls = self.has_calls or isinstance(block, ToolUse)
         self.blocks[event.slot] = block
         self._texts.pop(event.slot, None)
         return event
 
-    def take_calls(self, *, is_complete: bool = False) -> Iterator[ToolUse | BrokenToolUse]:
+    def take_calls(self, *, is_complete: bool = False) -> Sequence[ToolUse | BrokenToolUse]:
         """Take the calls that may run now. Broken ones wait for a good one or the end: the provider may still retry."""
-        for slot in sorted(self._waiting):
-            if not is_complete and self._open_calls and min(self._open_calls) < slot:
-                return
-            if not is_complete and all(isinstance(block, BrokenToolUse) for block in self._waiting.values()):
-                return
-            yield self._waiting.pop(slot)
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether a call that can run is among the blocks: its effects may have begun."""
-        return any(isinstance(block, ToolUse) for block in self.blocks.values())
+        waiting = self._waiting
+        if not waiting:
+            return ()
+        slots = sorted(waiting)
+        if not is_complete:
+            last_good = max([slot for slot in slots if isinstance(waiting[slot], ToolUse)], default=-1)
+            last = min((last_good, *self._open_calls))
+            slots = [slot for slot in slots if slot <= last]
+        return [waiting.pop(slot) for slot in slots]
 
     def to_message(self, stop_reason: str) -> AssistantMessage:
         """The complete blocks, and the text of one that was still arriving."""
-        blocks = dict(self.blocks)
-        blocks.update({slot: Text("".join(parts)) for slot, parts in self._texts.items() if parts})
-        return AssistantMessage(tuple(blocks[slot] for slot in sorted(blocks)), self.model, stop_reason)
+        blocks = self.blocks
+        if self._texts:
+            blocks = {**blocks, **{slot: Text("".join(parts)) for slot, parts in self._texts.items() if parts}}
+        return AssistantMessage(tuple([blocks[slot] for slot in sorted(blocks)]), self.model, stop_reason)
 
 
 def is_empty(content: Iterable[AssistantBlock]) -> bool:

@@ -89,7 +89,7 @@ class RunProgress:
         return TurnResult(
             has_answer=answer is not None,
             has_calls=has_calls and not has_data,
-            is_empty=answer is not None and is_empty(answer.content) and not has_data,
+            is_empty=answer is not None and not has_calls and not has_data and is_empty(answer.content),
             stop_reason=answer.stop_reason if answer else "",
             stopped_by=stopped_by,
             has_failed=attempt.failure is not None,

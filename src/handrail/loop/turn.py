@@ -345,25 +345,29 @@ class Attempt:
             return
         outcomes = {outcome.use.id: outcome for outcome in self._executor.outcomes}
         message = self.answer or self._partial.to_message("")
-        if len(outcomes) < len(message.calls):
+        calls = message.calls
+        if len(outcomes) < len(calls):
             # complete calls that were never handed out: nothing of them has run, so the model never asked for them
-            never_run = [call for call in message.calls if call.id not in outcomes]
+            never_run = [call for call in calls if call.id not in outcomes]
             message = replace(message, content=tuple(block for block in message.content if block not in never_run))
-        if is_empty(message.content):
+            calls = message.calls
+        if not calls and is_empty(message.content):
             self._discard_saved()
             return
         self.message = message
-        self.outcomes = tuple(outcomes[call.id] for call in message.calls)
+        self.outcomes = tuple([outcomes[call.id] for call in calls])
         history = self._conversation.history
         history.append(message)
         if self.outcomes:
-            self.results = UserMessage(tuple(outcome.result for outcome in self.outcomes))
+            self.results = UserMessage(tuple([outcome.result for outcome in self.outcomes]))
             history.append(self.results)
             self._add_tool_messages()
 
     def _add_tool_messages(self) -> None:
         """Add the messages that tools bring with them, after all results."""
         messages = [message for each in self.outcomes if each.output for message in each.output.messages]
+        if not messages:
+            return
         if any(isinstance(message, AssistantMessage) for message in messages):
             spoken = [message for message in messages if not isinstance(message, SystemNote)]
             if isinstance(spoken[-1], AssistantMessage):
