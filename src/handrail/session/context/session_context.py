@@ -1,6 +1,5 @@
 """What the model is told of its surroundings: facts about the folder, memory files, and the types of sub-agents."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +63,7 @@ class SessionContext:
     def move(self, cwd: Path) -> None:
         """The work goes on in another folder: its memory files hold; those that say something new are told."""
         self._cwd = cwd
+        self._looked = self._memory, set()
         found = places(cwd, self._env)
         self._places = found if self._has_user else replace(found, user=())
         if not self._memory.files and not self._memory.seen:  # the conversation has not begun
@@ -91,7 +91,7 @@ class SessionContext:
         shown = len(self._memory.files)
         for outcome in outcomes:
             for path in () if outcome.result.is_error else outcome.access.files:
-                self._read_near(os.path.join(self._cwd, path))  # noqa: PTH118  # after every call
+                self._read_near(path)
         found, self._new = (*self._new, *self._memory.files[shown:]), ()
         self._announce(found, "nested_traversal", run)
         if near := memory_attachment(found):
@@ -103,11 +103,11 @@ class SessionContext:
 
     def _read_near(self, file: str) -> None:
         """Add the memory near a file; the files of one folder bring nothing new, unless rules wait for some."""
-        folder = os.path.dirname(file)  # noqa: PTH120  # after every call
+        folder = file[: file.rfind("/") + 1]  # as it is spelled: this happens after every call
         memory, looked_at = self._looked
         if memory is self._memory and folder in looked_at and not memory.waiting:
             return
-        self._memory = read_memory_near(Path(file), self._places, self._memory, self._switches)
+        self._memory = read_memory_near(self._cwd / file, self._places, self._memory, self._switches)
         self._looked = self._memory, {folder, *looked_at} if memory is self._memory else {folder}
         self._tell_problems()
 

@@ -129,16 +129,15 @@ class SessionSkills:
             more[full] = head.with_name(full)
         return skill_files.SkillsByName({**known.heads, **more})
 
-    def note_used(self, file: str) -> None:
-        """A file was used: skills in the folders around it, up to the working one, are found from now on."""
-        folder_name = os.path.dirname(file)  # noqa: PTH120  # after every call
-        if folder_name in self._noted:
+    def note_used(self, name: str) -> None:
+        """A file of this folder was used: skills in it and around it, up to the working one, are found from now on."""
+        if name in self._noted:
             return
-        self._noted.add(folder_name)
-        path = Path(file)
+        self._noted.add(name)
+        path = Path(name)
         if "project" not in self._settings.flags.instruction_sources or not path.is_relative_to(self._cwd):
             return
-        for folder in path.parents:
+        for folder in (path, *path.parents):
             if folder == self._cwd or folder in self._nested:
                 break
             places = [
@@ -193,9 +192,9 @@ class SkillNotes:
         """The list of skills, if the conversation does not have it yet or it has changed."""
         if not outcomes and not self._listed:
             self._listed = last_list(run.history)
-        for outcome in outcomes:
-            for file in () if outcome.result.is_error else outcome.access.files:
-                self._skills.note_used(os.path.join(run.cwd, file))  # noqa: PTH118  # after every call
+        files = [file for each in outcomes if not each.result.is_error for file in each.access.files]
+        for folder in dict.fromkeys([file[: file.rfind("/") + 1] for file in files]):
+            self._skills.note_used(os.path.join(run.cwd, folder))  # noqa: PTH118  # after every turn
         if not self._skills.skills or not self._has_tool():
             return
         heads = self._skills.skills.heads.values()
