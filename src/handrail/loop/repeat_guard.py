@@ -22,8 +22,8 @@ SPELLING = json.JSONEncoder(sort_keys=True, default=repr)
 RepeatedCall: TypeAlias = tuple[str, str, str, bool]
 """Tool, input, result, and whether it failed."""
 
-Hint: TypeAlias = tuple[str, frozenset[str]]
-"""Tool and texts of the input. Calls that are the same have the same; it is found without spelling the input."""
+Hint: TypeAlias = tuple[str, frozenset[str | int]]
+"""Tool, texts and numbers of the input. Calls that are the same have the same; the input need not be spelled."""
 
 
 @record
@@ -95,7 +95,7 @@ class RepeatGuard:
 
 def _hint(use: ToolUse) -> Hint:
     values = use.input.values() if isinstance(use.input, dict) else ()
-    return use.name, frozenset([value for value in values if isinstance(value, str)])
+    return use.name, frozenset([value for value in values if isinstance(value, str | int)])
 
 
 def _signature(outcome: Outcome) -> RepeatedCall:
