@@ -5,12 +5,12 @@ from handrail.loop.usage import ModelUsage, total_dollars
 
 
 def test_an_answer_without_a_price_makes_the_sum_unknown() -> None:
-    paid = ModelUsage().plus(Usage(10, 5, cache_read_tokens=3), 2.0)
+    paid = ModelUsage().with_all(ModelUsage.of_answer(Usage(10, 5, cache_read_tokens=3), 2.0))
     assert (paid.answers, paid.tokens, paid.dollars) == (1, 18, 2.0)
 
-    unknown = paid.plus(Usage(1, 1), None)
+    unknown = paid.with_all(ModelUsage.of_answer(Usage(1, 1), None))
     assert (unknown.answers, unknown.dollars) == (2, None)
-    assert unknown.plus(Usage(1, 1), 1.0).dollars is None
+    assert unknown.with_all(ModelUsage.of_answer(Usage(1, 1), 1.0)).dollars is None
 
 
 def test_the_sum_over_models_is_unknown_if_any_part_is() -> None:

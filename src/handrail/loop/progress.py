@@ -75,14 +75,7 @@ class RunProgress:
     def turn_result(self, attempt: Attempt, before: RunState, *, has_queued_messages: bool) -> TurnResult:
         """The result of a recorded attempt."""
         answer = attempt.answer
-        stopped_by = attempt.stopped_by
-        if stopped_by is None and any(o.decision and o.decision.interrupt for o in attempt.outcomes):
-            stopped_by = Why.ABORTED_TOOLS
-        stop = next((o.stop for o in attempt.outcomes if o.stop is not None), None)
-        if stopped_by is None and stop is not None:
-            stopped_by, self.problem = Why.HOOK_STOPPED, stop
-        if stopped_by is None and attempt.deferred_call is not None:
-            stopped_by = Why.TOOL_DEFERRED
+        stopped_by = attempt.stopped_by or self._stopped_by_call(attempt)
         has_calls = bool(attempt.outcomes)
         has_data = self._data is not None and all(o.status is Status.OK for o in attempt.outcomes)
         is_final = answer is not None and (has_data or not has_calls) and stopped_by is None
@@ -98,6 +91,17 @@ class RunProgress:
             is_unfit=is_final and not self._check_structured(),
             limit=self.usage.limit_reached(before.turn + (answer is not None)),
         )
+
+    def _stopped_by_call(self, attempt: Attempt) -> Why | None:
+        """Why the outcome of a call ends the run."""
+        for outcome in attempt.outcomes:
+            if outcome.decision is not None and outcome.decision.interrupt:
+                return Why.ABORTED_TOOLS
+        for outcome in attempt.outcomes:
+            if outcome.stop is not None:
+                self.problem = outcome.stop
+                return Why.HOOK_STOPPED
+        return Why.TOOL_DEFERRED if attempt.deferred_call is not None else None
 
     def _check_structured(self) -> bool:
         if self._config.structured is None:

@@ -138,9 +138,7 @@ class RunHooks:
 
     async def cwd_changed(self, before: str, left: float | None) -> None:
         """Tell hooks that the working folder changed."""
-        now = str(self._conversation.context.cwd)
-        if now != before:
-            await self._fire("CwdChanged", left, old_cwd=before, new_cwd=now)
+        await self._fire("CwdChanged", left, old_cwd=before, new_cwd=str(self._conversation.context.cwd))
 
     async def post_tool_batch(self, outcomes: Iterable[Outcome], left: float | None) -> "HookResult | None":
         """The answer of PostToolBatch hooks, once all calls of an answer have ended."""

@@ -30,6 +30,8 @@ GOING_ON = (Move.START, Move.NEXT_TURN)
 class Why(Enum):
     """The reason for a move."""
 
+    __hash__ = object.__hash__  # that of Enum is a function in Python
+
     PROMPT = "prompt"
 
     TOOL_RESULTS = "tool_results"

@@ -173,7 +173,10 @@ class Attempt:
     @property
     def deferred_call(self) -> ToolUse | None:
         """The call that a hook deferred."""
-        return next((outcome.use for outcome in self.outcomes if outcome.status is Status.DEFERRED), None)
+        for outcome in self.outcomes:
+            if outcome.status is Status.DEFERRED:
+                return outcome.use
+        return None
 
     # The task
 

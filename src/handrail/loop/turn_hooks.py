@@ -23,7 +23,7 @@ class TurnHooks:
         self._progress = progress
         self._conversation = conversation
         self._add = add
-        self._cwd = str(conversation.context.cwd)
+        self._cwd = conversation.context.cwd
 
     async def apply(
         self, state: RunState, turn: TurnResult, outcomes: Sequence[Outcome], left: float | None
@@ -44,8 +44,9 @@ class TurnHooks:
         return state
 
     async def _after_calls(self, state: RunState, outcomes: Sequence[Outcome], left: float | None) -> RunState:
-        before, self._cwd = self._cwd, str(self._conversation.context.cwd)
-        await self._hooks.cwd_changed(before, left)
+        before, self._cwd = self._cwd, self._conversation.context.cwd
+        if self._cwd != before:
+            await self._hooks.cwd_changed(str(before), left)
         self._add(*await self._hooks.permission_denied(outcomes, left))
         answer = await self._hooks.post_tool_batch(outcomes, left)
         self._add(*hook_attachments(answer))

@@ -30,11 +30,12 @@ class ModelUsage:
     dollars: float | None = 0.0
     web_searches: int = 0
 
-    def plus(self, usage: Usage, dollars: float | None) -> "ModelUsage":
-        """The usage with one more answer added."""
+    @classmethod
+    def of_answer(cls, usage: Usage, dollars: float | None) -> "ModelUsage":
+        """The usage of one answer."""
         cached, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
         searches = usage.web_searches or 0
-        return self.with_all(ModelUsage(1, usage.fresh_input, usage.whole_output, cached, written, dollars, searches))
+        return cls(1, usage.fresh_input, usage.whole_output, cached, written, dollars, searches)
 
     def with_all(self, other: "ModelUsage") -> "ModelUsage":
         """The sum of both."""
@@ -44,7 +45,7 @@ class ModelUsage:
             self.output_tokens + other.output_tokens,
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
-            total_dollars((self, other)),
+            None if self.dollars is None or other.dollars is None else self.dollars + other.dollars,
             self.web_searches + other.web_searches,
         )
 
@@ -79,10 +80,11 @@ class UsageMeter:
 
     def add(self, model: str, usage: Usage, *, is_own: bool = True) -> None:
         """Count one more answer, of the run itself or of a sub-agent."""
-        cost = self._cost(model, usage)
+        answer = ModelUsage.of_answer(usage, self._cost(model, usage))
         if is_own:
-            self.own = self.own.plus(usage, cost)
-        self.by_model[model] = self.by_model.get(model, ModelUsage()).plus(usage, cost)
+            self.own = self.own.with_all(answer)
+        before = self.by_model.get(model)
+        self.by_model[model] = answer if before is None else before.with_all(answer)
 
     def price_warning(self) -> str:
         """Says once that the limit of dollars cannot be kept."""

@@ -110,8 +110,8 @@ class Catalog:
 
     def _ready(self) -> list[str]:
         """Names of the disabled tools that can be used now."""
-        taken, usable = self.pool.names(), self._ingredients.usable
-        return [tool.name for tool in self.pool.disabled if tool.name not in taken and usable(tool)]
+        pool, usable = self.pool, self._ingredients.usable
+        return [tool.name for tool in pool.disabled if pool.find_listed(tool.name) is None and usable(tool)]
 
     def _append(self, names: Sequence[str]) -> None:
         what, self._index = with_activated(self._ingredients, names), None
