@@ -6,19 +6,27 @@ for, and a task of another event loop wakes no task of this one.
 """
 
 import asyncio
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
+from typing import TypeAlias
 
 from handrail.errors import HandrailError
 
-_around: ContextVar[tuple["asyncio.Task[None]", ...]] = ContextVar("handrail_attempts", default=())
+Attempts: TypeAlias = tuple["asyncio.Task[None]", ...]
+
+_around: ContextVar[Attempts] = ContextVar("handrail_attempts", default=())
 """The attempts that wait for the code that runs here, the outermost first."""
 
 
-def enter_attempt() -> None:
-    """The current task is an attempt: it waits for whatever is started from here on."""
+def enter_attempt() -> Token[Attempts]:
+    """The current task is an attempt: it waits for whatever is started from here on, until `leave_attempt`."""
     task = asyncio.current_task()
     assert task is not None
-    _around.set((*_around.get(), task))
+    return _around.set((*_around.get(), task))
+
+
+def leave_attempt(token: Token[Attempts]) -> None:
+    """The attempt ends. Its context must not hold it any more, or only the garbage collector would free both."""
+    _around.reset(token)
 
 
 def check_wait(task: "asyncio.Task[None] | None") -> bool:

@@ -32,7 +32,7 @@ from handrail.conversation.stream import (
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.threads import in_loop
-from handrail.loop.attempt_task import check_wait, enter_attempt
+from handrail.loop.attempt_task import check_wait, enter_attempt, leave_attempt
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import AlternativesOffered, BlockComplete, LoopEvent, MessageComplete
 from handrail.loop.facts import answer_facts
@@ -186,7 +186,7 @@ class Attempt:
             self._task.cancel()
 
     async def _run(self) -> None:
-        enter_attempt()
+        token = enter_attempt()
         try:
             async with self._executor:
                 loop = asyncio.get_running_loop()
@@ -194,6 +194,7 @@ class Attempt:
                 await self._stream()
                 await self._run_calls()
         finally:
+            leave_attempt(token)
             self._conversation.mailbox.on_submit = None
             self.signal.release()
             if self._timer:
@@ -333,7 +334,8 @@ class Attempt:
 
     def _keep_context(self) -> None:
         """Keep the context as the calls left it, without what belongs to this attempt."""
-        self._conversation.context = replace(self._executor.run, message=message_of_one_call, budget=NO_BUDGET)
+        context = replace(self._executor.run, message=message_of_one_call, budget=NO_BUDGET)
+        self._conversation.context = self._executor.run = context
 
     def _message_of(self, _use: ToolUse) -> AssistantMessage:
         """The answer that asks for a call, as far as it has arrived."""
