@@ -211,7 +211,8 @@ class Agent(Generic[Structured]):
         run = self.run(prompt, limits=limits)
         try:
             async for _ in run:
-                pass
+                while run.take() is not None:
+                    pass
         finally:
             await run.aclose()
         if run.ended is None:
