@@ -395,6 +395,15 @@ async def test_commands_at_once_find_a_reaper_each_that_was_ready_before(tmp_pat
     assert {int(each.stdout) for each in ended} <= ready
 
 
+async def test_a_reaper_that_waits_holds_nothing_of_its_rehearsal() -> None:
+    SUPERVISOR.close()
+    SUPERVISOR.start()
+    assert wait_for(lambda: len(descendants(SUPERVISOR.pid)) == READY_AT_FIRST)
+
+    for pid in descendants(SUPERVISOR.pid):
+        assert wait_for(lambda: len(list(Path(f"/proc/{pid}/fd").iterdir())) == 6)  # noqa: B023
+
+
 async def test_an_idle_reaper_that_is_killed_is_replaced(tmp_path: Path) -> None:
     for _ in range(3):
         await sh("true", tmp_path)

@@ -20,16 +20,17 @@ import marshal
 import os
 import sys
 import time
-from _socket import socket
+from _socket import SCM_RIGHTS, SOL_SOCKET, socket, socketpair
 from select import POLLIN, poll
 
 from handrail.processes.reaper import NO_FD, TICK, Job, Reaper, pidfd_of
 from handrail.processes.tree import SIGKILL, children_of, kill_below, send
-from handrail.processes.wire import HIGH, SWEEP, receive, whole
+from handrail.processes.wire import COMMAND, HIGH, SWEEP, message, receive, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 LEGACY = 3
 """The same as in `supervisor`, which would take long to import."""
@@ -38,6 +39,20 @@ READY_AT_FIRST = 8
 """How many reapers are forked before the first call: models ask for several commands at once, and forks take turns."""
 LONG = 10.0
 """Seconds after which a reaper is not used again: there is nothing to be gained by it."""
+NO_FOLDER: "dict[str, Any]" = {
+    "cwd": b"",
+    "path": b"",
+    "argv": [],
+    "env": {},
+    "targets": [0],
+    "timeout": None,
+    "grace": 0.0,
+    "linger": 0.0,
+    "hello": 0.0,
+    "quota": 1,
+    "restrictions": None,
+}
+"""A job that cannot be started."""
 PARENT_GONE = 3
 """The status of a spare that found the other end of the control socket closed."""
 MOST_FDS = 1 << 16
@@ -196,6 +211,8 @@ def _serve(control: int, outbox: int, answers: int) -> None:
     """The life of a reaper: one call after the other; never returns."""
     code = 1
     try:
+        _rehearse()
+        _close_all_above(outbox, answers)
         while True:
             kind, fds = receive(socket(fileno=control))
             if not kind:
@@ -220,6 +237,31 @@ def _serve(control: int, outbox: int, answers: int) -> None:
                 return
     finally:
         os._exit(code)
+
+
+def _rehearse() -> None:
+    """
+    Serve a call whose folder is not there.
+
+    What was forked gets its memory page by page as it comes to use it, which takes as long as all else that a reaper
+    does before the command runs. The first call shall not wait for it.
+    """
+    try:
+        ours, theirs = socketpair()
+        end = theirs.fileno()
+        handed = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (end, 1, 1))
+        ours.sendmsg([COMMAND], [(SOL_SOCKET, SCM_RIGHTS, handed)])
+        ours.sendall(message(NO_FOLDER))
+        _, fds = receive(theirs)
+        call = socket(fileno=fds[0])
+        reaper = Reaper(call, Job(marshal.loads(whole(call))[0]), fds[1:])  # noqa: S302  # from ourselves
+        reaper.run()
+        reaper.watch()
+        call.close()
+        ours.close()
+        os.close(end)
+    except OSError:
+        return  # too few descriptors, for example; a real call says it
 
 
 def _close_all_above(*kept: int) -> None:
