@@ -4,6 +4,8 @@ import os
 from collections.abc import Sequence
 
 DEFAULT = "/usr/local/bin:/usr/bin:/bin"
+O_PATH = getattr(os, "O_PATH", 0)
+"""Opens a path without opening its file; only Linux has it."""
 
 
 def absolute_folders(path: str) -> list[str]:
@@ -12,13 +14,34 @@ def absolute_folders(path: str) -> list[str]:
 
 def lies_in(path: str, folders: Sequence[str]) -> bool:
     """Whether a path is or lies in one of the folders, as it is spelled or with links followed."""
-    spellings = {os.path.normpath(path), os.path.realpath(path)}
-    return any(f"{each}/".startswith(f"{folder.rstrip('/')}/") for each in spellings for folder in folders)
+    spellings = f"{os.path.normpath(path)}/", f"{real_path(path)}/"
+    for folder in folders:
+        below = f"{folder.rstrip('/')}/"
+        if spellings[0].startswith(below) or spellings[1].startswith(below):
+            return True
+    return False
+
+
+def real_path(path: str) -> str:
+    """The path with links followed. Linux says it of what it opens; `realpath` asks about each folder on the way."""
+    if not O_PATH:
+        return os.path.realpath(path)
+    try:
+        file = os.open(path, O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return os.path.realpath(path)  # nothing is there yet
+    try:
+        real = os.readlink(f"/proc/self/fd/{file}")  # noqa: PTH115  # asked for every folder of the search path
+    except OSError:
+        real = ""
+    finally:
+        os.close(file)
+    return real if real.startswith("/") else os.path.realpath(path)
 
 
 def program_folders(path: str, folders: Sequence[str]) -> tuple[str, ...]:
     """The folders of a search path that lie inside one of these folders, with links followed."""
-    inside = dict.fromkeys(os.path.realpath(entry) for entry in absolute_folders(path) if lies_in(entry, folders))
+    inside = dict.fromkeys(real_path(entry) for entry in absolute_folders(path) if lies_in(entry, folders))
     # a folder that is or holds one of them holds more than programs
     return tuple(entry for entry in inside if not any(f"{top}/".startswith(f"{entry}/") for top in folders))
 
@@ -30,5 +53,8 @@ def path_outside(path: str, folders: Sequence[str]) -> str:
 
 def find_program(name: str, path: str) -> str:
     """Where a search path has a program; empty if nowhere."""
-    places = (os.path.join(entry, name) for entry in absolute_folders(path))  # noqa: PTH118
-    return next((place for place in places if os.access(place, os.X_OK) and not os.path.isdir(place)), "")  # noqa: PTH112
+    for entry in absolute_folders(path):
+        place = f"{entry}{name}" if entry.endswith("/") else f"{entry}/{name}"
+        if os.access(place, os.X_OK) and not os.path.isdir(place):  # noqa: PTH112
+            return place
+    return ""

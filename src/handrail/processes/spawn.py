@@ -5,6 +5,7 @@ import errno
 import marshal
 import os
 import socket
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 else:
     shutil = lazy("shutil")  # 4 ms, and a shell is named by its path
 
+FILE_NAMES = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
+"""How `os.fsencode` makes bytes of a text; for the many texts of an environment without its own steps."""
 GRACE = 0.5
 LINGER = 0.1
 """Seconds for what a command leaves behind to end by itself, for example a `tee` that it did not wait for."""
@@ -208,7 +211,7 @@ async def _start(command: ProcessSpec, fds: Sequence[int], targets: Sequence[int
             "path": os.fsencode(program(command)),
             "argv": [os.fsencode(word) for word in command.argv],
             "cwd": os.fsencode(command.cwd),
-            "env": {os.fsencode(name): os.fsencode(value) for name, value in command.env.items()},
+            "env": {name.encode(*FILE_NAMES): value.encode(*FILE_NAMES) for name, value in command.env.items()},
             "targets": [*targets, *command.pass_fds],
             "timeout": command.timeout,
             "grace": command.grace,
