@@ -242,6 +242,54 @@ def test_the_supervisor_starts_while_a_command_that_came_at_once_loads_the_shell
     assert done.stdout == "True False\n"
 
 
+OVERTAKEN = """
+import sys
+import threading
+from pathlib import Path
+from handrail.conversation.blocks import ToolUse
+from handrail.conversation.request import Request
+from handrail.loop.events import RequestSent
+from handrail.loop.state import Why
+from handrail.providers.choose import ModelOptions
+from handrail.session.build import open_session
+from handrail.session.spec import SessionSpec
+from handrail.tools.events import CallQueued
+
+model = ModelOptions("anthropic", "m", "http://127.0.0.1:9", "k")
+warm_up = open_session(SessionSpec(Path.cwd(), model), {"PATH": "/nonexistent"}).warm_up
+waits, has_stopped = [], threading.Event()
+
+class Seen(threading.Event):
+    def wait(self):
+        if not self.is_set():
+            has_stopped.set()
+        return super().wait()
+
+warm_up._may_load = Seen()
+warm_up._may_load.set()
+
+def wait():
+    waits.append(1)
+    if len(waits) == 2:  # the next step was about to begin
+        warm_up.on_event(CallQueued(ToolUse("c", "Bash", {}), 0.0))
+    return True
+
+loading = threading.Thread(target=warm_up.load, args=(wait,))
+loading.start()
+print(has_stopped.wait(60), "handrail.builtin.read.tool" in sys.modules)
+warm_up._has_begun = True
+warm_up.on_event(RequestSent(Request("m", ()), 2, Why.PROMPT))
+loading.join(60)
+print("handrail.builtin.read.tool" in sys.modules)
+"""
+
+
+def test_a_call_that_comes_while_loading_waits_for_its_turn_goes_first(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", OVERTAKEN], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "True False\nTrue\n"
+
+
 FIRST_READ = """
 import sys
 from handrail.cli.main import run

@@ -51,11 +51,14 @@ STEPS_TO_SHELL = (
     "handrail.shell.segments",
     "handrail.shell.analysis",
     "handrail.builtin.bash.preconditions",
-    "handrail.builtin.support.background_tasks",
 )
 """What the shell loads, in steps of a few milliseconds: a call that needs no shell does not wait for all of them."""
-COMMANDS = "handrail.permissions.shell_case"
-"""What decisions on commands need beside what the shell itself does."""
+FOR_COMMANDS = (
+    "handrail.permissions.shell_case",
+    "handrail.builtin.bash.result",
+    "handrail.builtin.bash.background",
+)
+"""What decisions on commands, their ends and those in the background need beside what the shell itself does."""
 REHEARSED = (
     "cd no/such && ls -la",
     "grep -rn word no/such | head -n 5",
@@ -99,12 +102,12 @@ class WarmUp:
         time.sleep(DELAY)
         if SHELL_PACKAGE in sys.modules:
             _start_supervisor()  # it gets ready while that call loads the rest
-        if wait():
-            self.load(wait)
+        self.load(wait)
 
     def load(self, wait: Callable[[], bool] = lambda: True) -> None:
         """Load everything now. `wait` returns when the next step may begin; false = none may any more."""
-        self._may_load.wait()
+        if not self._may_begin(wait):
+            return
         modules = self._tool_modules()
         if SHELL in modules:
             _start_supervisor()
@@ -113,18 +116,25 @@ class WarmUp:
         policy = self._prepare_policy()
         self._services()
         for step in self._steps(modules, policy):
-            self._may_load.wait()
-            if not wait():
+            if not self._may_begin(wait):
                 return
             step()
         if gc.get_threshold()[0] == LOADING_OBJECTS:  # in our own program: what is loaded now stays
             gc.freeze()
             gc.set_threshold(NEW_OBJECTS)
 
+    def _may_begin(self, wait: Callable[[], bool]) -> bool:
+        """Wait until the next step may begin and no call runs, which may have come meanwhile; false = none may."""
+        while wait():
+            if self._may_load.is_set():
+                return True
+            self._may_load.wait()
+        return False
+
     @staticmethod
     def _steps(modules: list[str], policy: "Policy") -> Iterator[Callable[[], object]]:
         for tool in modules:
-            for module in (*STEPS_TO_SHELL, tool, COMMANDS) if tool == SHELL else (tool,):
+            for module in (*STEPS_TO_SHELL, tool, *FOR_COMMANDS) if tool == SHELL else (tool,):
                 yield partial(fetch, module)
             if tool == SHELL:
                 yield from _rehearsal(policy)
@@ -148,10 +158,10 @@ def _start_supervisor() -> None:
 
 
 def _wait_until_free(loop: asyncio.AbstractEventLoop) -> bool:
-    """Wait until an event loop comes to what waits least urgently; false if it is closed."""
+    """Wait until an event loop has handled what it has to do now, also a new call; false if it is closed."""
     free = threading.Event()
     try:
-        loop.call_soon_threadsafe(free.set)
+        loop.call_soon_threadsafe(loop.call_soon, free.set)
     except RuntimeError:
         return False
     while not free.wait(1):
