@@ -22,6 +22,7 @@ else:
 TASKS = "handrail.builtin.support.background_tasks"
 MAIL = "handrail.session.agent_mail"
 REPL = "handrail.builtin.repl.interpreter"
+SANDBOX = "handrail.processes.sandbox.confine"
 FOREVER = 1e8
 KINDS = {"local_bash": "shell", "local_agent": "subagent"}
 AGENTS = ("local_agent",)
@@ -92,13 +93,15 @@ async def next_notification(
 
 
 async def end_tasks(services: Callable[[], ToolServices]) -> None:
-    """The session is over: its background tasks end, and its interpreter."""
+    """The session is over: its background tasks end, its interpreter, and the sandbox that they ran in."""
     if repl := _loaded_module(REPL):
         await repl.close_interpreter(services())
     if tasks := _loaded_module(TASKS):
         await tasks.close_tasks(services())
     if mail := _loaded_module(MAIL):
         mail.close_mail(services())
+    if _loaded_module(SANDBOX) and (sandbox := services().sandbox) is not None:
+        sandbox.close()
 
 
 @record

@@ -56,6 +56,7 @@ STEPS_TO_SHELL = (
 FOR_COMMANDS = (
     "handrail.permissions.shell_case",
     "handrail.builtin.bash.result",
+    "handrail.builtin.bash.exit_codes",
     "handrail.builtin.bash.background",
 )
 """What decisions on commands, their ends and those in the background need beside what the shell itself does."""

@@ -11,15 +11,6 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from handrail.builtin.bash.environment import clean_environment, own_program, project_folders, with_hook_exports
-from handrail.builtin.bash.python_modules import module_problem
-from handrail.builtin.bash.readable_services import (
-    CHOOSING,
-    CLUSTER,
-    FORGE,
-    chosen_elsewhere,
-    cluster_problem,
-    forge_problem,
-)
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import match_files
 from handrail.lazy import lazy, lazy_pattern
@@ -44,11 +35,21 @@ from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
 
 if TYPE_CHECKING:
-    from handrail.builtin.bash import compose_files, git_repositories, known_programs, listed_names, shown_settings
+    from handrail.builtin.bash import (
+        compose_files,
+        git_repositories,
+        known_programs,
+        listed_names,
+        python_modules,
+        readable_services,
+        shown_settings,
+    )
 else:
-    compose_files = lazy("handrail.builtin.bash.compose_files")  # with the next two 3 ms, and few commands need them
+    compose_files = lazy("handrail.builtin.bash.compose_files")  # with the next four 4 ms, and few commands need them
     known_programs = lazy("handrail.builtin.bash.known_programs")
     listed_names = lazy("handrail.builtin.bash.listed_names")
+    python_modules = lazy("handrail.builtin.bash.python_modules")
+    readable_services = lazy("handrail.builtin.bash.readable_services")
     git_repositories = lazy("handrail.builtin.bash.git_repositories")  # with the tables of git 4 ms
     shown_settings = lazy("handrail.builtin.bash.shown_settings")  # the same
 
@@ -150,7 +151,7 @@ class Preconditions:
             return await self._listed_names(segment, cwd, given, clean=clean)
         if need.name == SHOWN_SETTINGS:
             return await self._shown_secrets(segment, cwd, given)
-        if need.name in CHOOSING:
+        if need.name in readable_services.CHOOSING:
             return [problem async for problem in self._services_asked(need.name, segment, cwd, given, clean=clean)]
         known = need.name == BY_DECISION or need.of_git or need.name in BY_CLEAN_ENVIRONMENT
         return [] if known else [need.check]
@@ -225,16 +226,16 @@ class Preconditions:
     ) -> AsyncIterator[str]:
         """Why a command may ask another service than those that the user has named."""
         allowed = self._services.readable_services()
-        problem = chosen_elsewhere(kind, given)
+        problem = readable_services.chosen_elsewhere(kind, given)
         if not clean:
             problem = "the line does more than read, so it is not known which service it would ask"
-        elif kind == CLUSTER:
-            problem = problem or cluster_problem(segment, self._services.home, allowed)
+        elif kind == readable_services.CLUSTER:
+            problem = problem or readable_services.cluster_problem(segment, self._services.home, allowed)
         if problem:
             yield problem
-        for folder in folders(segment, cwd) if kind == FORGE else ():
+        for folder in folders(segment, cwd) if kind == readable_services.FORGE else ():
             listing = "" if folder is None else await self._remotes(folder, given)
-            if problem := forge_problem(segment, listing, allowed):
+            if problem := readable_services.forge_problem(segment, listing, allowed):
                 yield problem
 
     async def _remotes(self, folder: str, given: Mapping[str, str]) -> str:
@@ -299,7 +300,9 @@ def plain_folder(path: str) -> str | None:
 def module_problems(segment: Segment, cwd: str) -> list[str]:
     """Why Python may run a file of the folders that it may start in."""
     places = folders(segment, cwd)
-    found = ["its folder is not known" if folder is None else module_problem(folder) for folder in places]
+    found = [
+        "its folder is not known" if folder is None else python_modules.module_problem(folder) for folder in places
+    ]
     return [problem for problem in found if problem]
 
 

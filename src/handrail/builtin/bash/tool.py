@@ -4,23 +4,19 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from handrail.builtin.bash.background import start_background
 from handrail.builtin.bash.destructive import is_destructive
-from handrail.builtin.bash.exit_codes import exit_code_meaning
 from handrail.builtin.bash.left_out import left_out_notice
 from handrail.builtin.bash.permission import check_command, confirm_standing
 from handrail.builtin.bash.preconditions import Preconditions
-from handrail.builtin.bash.result import SILENT, FinishedCommand, command_output, first_line
 from handrail.builtin.bash.shell import PreparedCommand, Shell, may_change_folder, only_reads
 from handrail.builtin.bash.shown_file import glance, remember
 from handrail.builtin.services import ToolServices
-from handrail.builtin.support.background_tasks import tasks_of
-from handrail.builtin.support.command_output import output_limit, read_output
 from handrail.builtin.support.live_output import OutputCapture, run_with_progress
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
+from handrail.lazy import lazy
 from handrail.processes.sandbox_contract import Where
 from handrail.processes.spawn import End, Running, start_stored
 from handrail.processes.start_problem import start_problem
@@ -31,6 +27,16 @@ from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Check, Refuse
 from handrail.tools.plain_input import Field, PlainInput
 from handrail.tools.tool import PromptView, Tool
+
+if TYPE_CHECKING:
+    from handrail.builtin.bash import background, exit_codes, result
+    from handrail.builtin.support import background_tasks, command_output
+else:  # together 2 ms, for which a first command need not wait
+    background = lazy("handrail.builtin.bash.background")
+    background_tasks = lazy("handrail.builtin.support.background_tasks")
+    command_output = lazy("handrail.builtin.support.command_output")
+    exit_codes = lazy("handrail.builtin.bash.exit_codes")
+    result = lazy("handrail.builtin.bash.result")
 
 DEFAULT_MS = 120_000
 MAX_MS = 600_000
@@ -133,10 +139,10 @@ class Bash(Tool[BashInput]):
             )
             end = await self._run(prepared, kept, ctx)
             change, notices = self._folder_change(ctx.cwd, cwd, report.read() if report else "")
-            meant = "" if end.why else exit_code_meaning(analysis, end.code)
-            limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+            meant = "" if end.why else exit_codes.exit_code_meaning(analysis, end.code)
+            limit = command_output.output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
             failed = bool(end.why) or (end.code != 0 and not meant)
-            shown = read_output(kept.path, end.stored, limit // 3 if failed else limit, limit // 3)
+            shown = command_output.read_output(kept.path, end.stored, limit // 3 if failed else limit, limit // 3)
             kept.wanted = shown.cut
         finally:
             kept.close()
@@ -152,8 +158,8 @@ class Bash(Tool[BashInput]):
         if seen and end.code == 0:
             remember(seen, ctx.files)
         path = kept.path if shown.cut else None
-        return command_output(
-            FinishedCommand(
+        return result.command_output(
+            result.FinishedCommand(
                 self.name, args.command, end, shown, path, meant, seconds, notices, tools=ctx.options.tools()
             ),
             change,
@@ -196,9 +202,9 @@ class Bash(Tool[BashInput]):
         return min(args.timeout or default, most) / 1000
 
     async def _in_background(self, args: BashInput, ctx: ToolContext) -> Output:
-        task = await start_background(
+        task = await background.start_background(
             self._shell,
-            tasks_of(self._services),
+            background_tasks.tasks_of(self._services),
             "local_bash",
             args.command,
             ctx,
@@ -209,17 +215,17 @@ class Bash(Tool[BashInput]):
             text=f"It runs in the background as task {task.id}; its output goes to {task.output}. You are told when it "
             "ends.",
             data={"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "backgroundTaskId": task.id},
-            card=Card(title=f"{self.name} {first_line(args.command)}", detail=f"background task {task.id}"),
+            card=Card(title=f"{self.name} {result.first_line(args.command)}", detail=f"background task {task.id}"),
         )
 
     def output_from_data(self, data: Json) -> Output:
         said = "\n".join(str(data[name]).rstrip("\n") for name in ("stdout", "stderr") if data.get(name))
-        return Output(text=said or SILENT, data=data)
+        return Output(text=said or result.SILENT, data=data)
 
     def use_card(self, partial: Json) -> Card:
         command = partial.get("command")
         text = command if isinstance(command, str) else ""
-        return Card(title=self.name, detail=first_line(text), body=text, body_kind="code")
+        return Card(title=self.name, detail=result.first_line(text), body=text, body_kind="code")
 
     def tag(self, args: BashInput) -> str:
         return "background" if args.run_in_background else f"{args.timeout / 1000:g} s" if args.timeout else ""

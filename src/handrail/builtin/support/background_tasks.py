@@ -348,8 +348,6 @@ def tasks_of(services: ToolServices) -> BackgroundTasks:
 
 
 async def close_tasks(services: ToolServices) -> None:
-    """Stop the background tasks of a session and close its sandbox."""
+    """Stop the background tasks of a session."""
     if (tasks := _OF_SESSIONS.pop(services.state, None)) is not None:
         await tasks.aclose()
-    if services.sandbox is not None:
-        services.sandbox.close()

@@ -5,13 +5,18 @@ import os
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from handrail.builtin.support.command_output import read_output, readable
 from handrail.errors import ToolError
 from handrail.files.private_folder import make_private_folder
+from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tools.context import Progress, ToolContext
+
+if TYPE_CHECKING:
+    from handrail.builtin.support import command_output
+else:
+    command_output = lazy("handrail.builtin.support.command_output")  # what a command needs that has said something
 
 Result = TypeVar("Result")
 
@@ -47,7 +52,9 @@ class OutputCapture:
     def leave(self, ctx: ToolContext) -> None:
         """Leave what the program has said by now, because the call is about to be stopped."""
         with suppress(OSError):  # what is stopped is stopped, with or without its output
-            shown = read_output(self.path, os.fstat(self.fd).st_size, SHOWN_WHEN_STOPPED, SHOWN_WHEN_STOPPED)
+            shown = command_output.read_output(
+                self.path, os.fstat(self.fd).st_size, SHOWN_WHEN_STOPPED, SHOWN_WHEN_STOPPED
+            )
             self.wanted = shown.cut
             notice = f"{shown.notice(str(self.path), ctx.options.tools())}\n" if shown.cut else ""
             ctx.leave(notice + shown.text.rstrip("\n"))
@@ -72,7 +79,7 @@ async def run_with_progress(work: Coroutine[Any, Any, Result], store: int, ctx: 
             size = os.fstat(store).st_size
             if size > reported:
                 start = max(reported, size - PROGRESS_BYTES)
-                text = readable(os.pread(store, size - start, start).decode("utf-8", "replace"))
+                text = command_output.readable(os.pread(store, size - start, start).decode("utf-8", "replace"))
                 ctx.progress(ShellProgress(text.rstrip("\n").rpartition("\n")[2], None, text, size))
                 reported = size
         return ended.result()
