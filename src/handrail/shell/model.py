@@ -78,14 +78,21 @@ class Word(NamedTuple):
     @property
     def literal(self) -> str | None:
         """The exact text, or None when any part is not known."""
-        if all(piece.kind is PieceKind.LITERAL for piece in self.pieces):
-            return "".join(piece.text for piece in self.pieces)
+        text = ""
+        for piece in self.pieces:
+            if piece.kind is not PieceKind.LITERAL:
+                break
+            text += piece.text
+        else:
+            return text
         values = self.alternatives
         return values[0] if values is not None and len(values) == 1 else None
 
     @property
     def alternatives(self) -> tuple[str, ...] | None:
         """Every text this word can be, or None when that is not known."""
+        if len(self.pieces) == 1 and self.pieces[0].kind is PieceKind.LITERAL:
+            return (self.pieces[0].text,)
         choices: list[tuple[str, ...]] = []
         total = 1
         for piece in self.pieces:
