@@ -78,7 +78,7 @@ def supervise(control: int) -> None:
                 os.close(inbox)  # held by the supervisor alone, these two tell of its death
                 os.close(answering)
                 _close_all_above(outbox, answers)  # what tells of the death of other reapers
-                _serve(control, outbox, answers)
+                _serve(control, outbox, answers, is_first=ready > 1)
             reapers.add(pid)
         ready = 1
         reapers.listen()
@@ -207,12 +207,13 @@ def _subreaper() -> "Callable[[], object]":
     return lambda: prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _serve(control: int, outbox: int, answers: int) -> None:
-    """The life of a reaper: one call after the other; never returns."""
+def _serve(control: int, outbox: int, answers: int, *, is_first: bool) -> None:
+    """The life of a reaper: one call after the other; never returns. Those after the first come when others work."""
     code = 1
     try:
-        _rehearse()
-        _close_all_above(outbox, answers)
+        if is_first:
+            _rehearse()
+            _close_all_above(outbox, answers)
         while True:
             kind, fds = receive(socket(fileno=control))
             if not kind:
