@@ -31,15 +31,18 @@ MAX_FILE_BYTES = 100_000
 def clean_environment(
     env: Mapping[str, str], needs: Iterable[Requirement], folders: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The environment of a command that only reads. No program of these folders is found in it."""
-    kept = {name: value for name, value in env.items() if name in KEPT or is_plain_locale(name, value)}
+    """
+    The environment of a command that only reads. No program of these folders is found in it.
+
+    The locale is kept if the shell reads a line in it as it was analysed.
+    """
+    kept = {
+        name: value
+        for name, value in env.items()
+        if name in KEPT or ((name == "LANG" or name.startswith("LC_")) and PLAIN_LOCALE.match(value))
+    }
     kept["PATH"] = path_outside(env.get("PATH", ""), folders)
     return {**kept, **SET_FOR_READING, **git_settings(needs)}
-
-
-def is_plain_locale(name: str, value: str) -> bool:
-    """Whether a variable sets the locale to one in which the shell reads a line as it was analysed."""
-    return (name == "LANG" or name.startswith("LC_")) and PLAIN_LOCALE.match(value) is not None
 
 
 def user_environment(env: Mapping[str, str], programs: Sequence[str] = ()) -> dict[str, str]:

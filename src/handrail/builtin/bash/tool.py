@@ -160,7 +160,7 @@ class Bash(Tool[BashInput]):
         path = kept.path if shown.cut else None
         return result.command_output(
             result.FinishedCommand(
-                self.name, args.command, end, shown, path, meant, seconds, notices, tools=ctx.options.tools()
+                self.name, args.command, end, shown, path, meant, seconds, notices, ctx.options.tools() if path else ()
             ),
             change,
         )
