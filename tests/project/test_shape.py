@@ -91,7 +91,7 @@ def test_the_picture_in_the_documentation_is_the_one_of_the_source() -> None:
 SEAMS = {
     "handrail": "the public names, each loaded when it is first used",
     "handrail.__main__": "the version is printed without the rest",
-    "handrail.cli.main": "the table of commands",
+    "handrail.cli.main": "one module per command",
     "handrail.cli.permissions": "the table of its sub-commands",
     "handrail.cli.mcp": "one module per sub-command",
     "handrail.cli.mcp.serve": "modules of users, by their names",
