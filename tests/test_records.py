@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from handrail.records import FEW, record
+from handrail.records import FEW, mutable_record, record
 
 
 @record
@@ -189,3 +189,34 @@ def test_a_field_can_be_left_out_of_comparing_and_of_what_is_shown() -> None:
     assert one != Indexed(("b",), {"a": 0})
     assert repr(one) == "Indexed(words=('a',))"
     assert dataclasses.replace(one, words=("b",)).index == {"a": 0}
+
+
+@mutable_record
+class Counter:
+    """Counts."""
+
+    name: str
+    count: int = 0
+    seen: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.label = f"{self.name}: {self.count}"
+
+
+@pytest.mark.parametrize("made", [0, 2 * FEW], ids=["the first records", "after many"])
+def test_a_mutable_record_has_its_fields_and_can_be_changed(made: int) -> None:
+    kept = [Counter(str(number)) for number in range(made)]
+    one = Counter("a", count=2)
+
+    one.count += 1
+    one.seen.append("x")
+
+    assert [each.label for each in kept] == [f"{number}: 0" for number in range(made)]
+    assert (one.name, one.count, one.seen, one.label) == ("a", 3, ["x"], "a: 2")
+    assert Counter("b").seen == []
+    assert one != Counter("a", 3, ["x"])
+    assert one == one  # by identity
+    assert hash(one) == object.__hash__(one)
+    make: Any = Counter
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'name'"):
+        make()

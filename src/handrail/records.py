@@ -7,10 +7,9 @@ dataclasses for `replace`, `fields`, pattern matching and serialisers.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from functools import cache
-from inspect import get_annotations
 from operator import attrgetter
 from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeVar, dataclass_transform
@@ -28,26 +27,64 @@ def record(cls: type[Class]) -> type[Class]:
     Fields of base classes come first. `field` works with a default, its factory, `repr` and `compare`, nothing else.
     `__post_init__` is called, and a dataclass of the standard library may have a record as its base.
     """
-    kinds = get_annotations(cls)
     members = {name: value for name, value in cls.__dict__.items() if name not in _NOT_COPIED}
-    fields: dict[str, Field[Any]] = {}
+    own = members.get("__annotations__", {})
+    fields = _Fields({}, {})
     for base in reversed(cls.__mro__[1:]):
-        fields |= base.__dict__.get("__dataclass_fields__", {})
-    for name, kind in kinds.items():
-        fields[name] = _field(name, kind, members.pop(name, MISSING))
+        fields.inherit(base.__dict__.get("__dataclass_fields__"))
+    fields.kinds |= own
+    fields.defaults |= {name: members.pop(name, MISSING) for name in own}
     members |= {
-        "__init__": _first_init(fields, checked=hasattr(cls, "__post_init__")),
-        "__slots__": tuple(kinds),
-        "__match_args__": tuple(fields),
+        "__init__": _first_init(fields.defaults, checked=hasattr(cls, "__post_init__")),
+        "__slots__": tuple(own),
+        "__match_args__": tuple(fields.defaults),
         "__dataclass_fields__": fields,
         "__dataclass_params__": _PARAMS,
-        "_values": staticmethod(_getter(name for name, each in fields.items() if each.compare)),
+        "_values": staticmethod(_getter(fields.defaults)),
         "__qualname__": cls.__qualname__,
     }
     for name, shared in _SHARED.items():
         members.setdefault(name, shared)
     new: type[Class] = type(cls)(cls.__name__, cls.__bases__, members)  # type: ignore[misc]  # slots need a new class
     return new
+
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable_record(cls: type[Class]) -> type[Class]:
+    """The class with an `__init__` for the fields that its annotations name, without slots and compared by identity."""
+    members = dict(cls.__dict__)
+    defaults = {name: members.get(name, MISSING) for name in members.get("__annotations__", {})}
+    for name, default in defaults.items():
+        if isinstance(default, Field):
+            delattr(cls, name)
+    cls.__init__ = _first_init(defaults, checked=hasattr(cls, "__post_init__"))  # type: ignore[method-assign]
+    return cls
+
+
+class _Fields:
+    """The fields of a record as a dataclass has them; each `Field` is made when all are first asked for, if ever."""
+
+    __slots__ = ("_made", "defaults", "kinds")
+
+    def __init__(self, kinds: dict[str, Any], defaults: dict[str, Any]) -> None:
+        self.kinds = kinds
+        self.defaults = defaults
+        """A value, `MISSING`, or the `Field` that was given."""
+        self._made: dict[str, Field[Any]] | None = None
+
+    def inherit(self, fields: "_Fields | dict[str, Field[Any]] | None") -> None:
+        """Add those of a base class, which may be a dataclass of the standard library."""
+        if isinstance(fields, _Fields):
+            self.kinds |= fields.kinds
+            self.defaults |= fields.defaults
+        elif fields:
+            self.kinds |= {name: each.type for name, each in fields.items()}
+            self.defaults |= fields
+
+    def __get__(self, _record: object, _kind: type | None = None) -> dict[str, Field[Any]]:
+        if self._made is None:
+            self._made = {name: _field(name, self.kinds[name], default) for name, default in self.defaults.items()}
+        return self._made
 
 
 def _field(name: str, kind: Any, given: Any) -> Field[Any]:
@@ -59,30 +96,35 @@ def _field(name: str, kind: Any, given: Any) -> Field[Any]:
     return own
 
 
-def _first_init(fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
+def _default(given: Any) -> tuple[Any, Any]:
+    """The default of a field and the function that makes it; `MISSING` for what there is not."""
+    return (given.default, given.default_factory) if isinstance(given, Field) else (given, MISSING)
+
+
+def _first_init(defaults: dict[str, Any], *, checked: bool) -> Callable[..., None]:
     """An `__init__` that replaces itself by a compiled one: most records of a starting program are made a few times."""
-    steps: list[tuple[str, Callable[[Any, Any], None], Field[Any]]] = []
+    steps: list[tuple[str, Callable[[Any, Any], None], Any, Any]] = []
     made = 0
 
     def init(self: Any, *values: object, **named: object) -> None:
         nonlocal made, steps
         made += 1
-        steps = steps or [(name, _setter(type(self), name), each) for name, each in fields.items()]
+        steps = steps or [(name, _setter(type(self), name), *_default(given)) for name, given in defaults.items()]
         given, unknown = len(values), len(named)
         is_wrong = given > len(steps)
-        for at, (name, put, each) in enumerate(steps):
+        for at, (name, put, default, make) in enumerate(steps):
             if at < given:
                 put(self, values[at])
             elif name in named:
                 put(self, named[name])
                 unknown -= 1
-            elif each.default_factory is not MISSING:
-                put(self, each.default_factory())
+            elif make is not MISSING:
+                put(self, make())
             else:
-                put(self, each.default)
-                is_wrong = is_wrong or each.default is MISSING
+                put(self, default)
+                is_wrong = is_wrong or default is MISSING
         if made > FEW or is_wrong or unknown:  # the compiled one says what is wrong
-            real = _init(type(self), fields, checked=checked)
+            real = _init(type(self), defaults, checked=checked)
             for kind in type(self).__mro__:  # another thread may have replaced it already
                 if kind.__dict__.get("__init__") is init:
                     type.__setattr__(kind, "__init__", real)
@@ -101,16 +143,19 @@ def _setter(kind: type, name: str) -> Callable[[Any, Any], None]:
     return lambda self, value: object.__setattr__(self, name, value)
 
 
-def _init(kind: type, fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
+def _init(kind: type, defaults: dict[str, Any], *, checked: bool) -> Callable[..., None]:
     """The code that fills records of this shape, with the names and slots of this class."""
     scope: dict[str, Any] = {"missing": MISSING}
-    defaults: list[Any] = []
-    for at, (name, each) in enumerate(fields.items()):
-        scope |= {f"put{at}": _setter(kind, name), f"make{at}": each.default_factory}
-        if each.default is not MISSING or each.default_factory is not MISSING:
-            defaults.append(each.default)
-    code = _code(tuple([each.default_factory is not MISSING for each in fields.values()]), checked=checked)
-    return FunctionType(code.replace(co_varnames=("self", *fields)), scope, "__init__", tuple(defaults))
+    shape: list[bool] = []
+    optional: list[Any] = []
+    for at, (name, given) in enumerate(defaults.items()):
+        default, make = _default(given)
+        scope |= {f"put{at}": _setter(kind, name), f"make{at}": make}
+        shape.append(make is not MISSING)
+        if default is not MISSING or make is not MISSING:
+            optional.append(default)
+    code = _code(tuple(shape), checked=checked)
+    return FunctionType(code.replace(co_varnames=("self", *defaults)), scope, "__init__", tuple(optional))
 
 
 @cache
@@ -160,8 +205,8 @@ def _restore(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, name, value)
 
 
-def _getter(names: Iterable[str]) -> Callable[[Any], object]:
-    compared = tuple(names)
+def _getter(defaults: dict[str, Any]) -> Callable[[Any], object]:
+    compared = [name for name, given in defaults.items() if not isinstance(given, Field) or given.compare]
     return attrgetter(*compared) if compared else _no_values
 
 

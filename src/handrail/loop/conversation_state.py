@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from handrail.conversation.request import Chain, History
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.news import HookNews
 from handrail.loop.attempt_task import check_wait
+from handrail.records import mutable_record
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -87,7 +88,7 @@ class ActiveRun(Protocol):
     def active(self) -> bool: ...
 
 
-@dataclass(slots=True, eq=False, repr=False, match_args=False)  # each would be compiled at start
+@mutable_record
 class ConversationState:
     """One conversation. `context` is replaced when a tool changed it for the calls after it."""
 

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RequestSent
+from handrail.records import mutable_record
 from handrail.session.agents.definitions import public_source
 from handrail.session.background import end_tasks
 from handrail.session.background_work import BackgroundWork
@@ -83,7 +84,7 @@ def follow_plugins(session: "Session") -> None:
     session.plugin_switch.follow()
 
 
-@dataclass(kw_only=True, eq=False, repr=False)  # each comparison and text would be compiled at start
+@mutable_record
 class Session:
     """What `open_session` opened, in the order it was opened. Leave it with `aclose`."""
 
@@ -123,11 +124,11 @@ class Session:
     """Its questions, for pages that show them."""
     telemetry: "SessionTelemetry | None" = None
     """What sends spans and metrics of it."""
-    on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list, init=False)
-    """What ends with the session, the last first."""
-    _has_moved: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
+        self.on_close: list[Callable[[], Awaitable[None]]] = []
+        """What ends with the session, the last first."""
+        self._has_moved = False
         self.server_tools: server_tools.ServerTools | None = None
         """What connects the servers and offers their tools; None if there are no servers."""
         self.background = BackgroundWork(self.agents, self.services, self.schedules, self.conversation)

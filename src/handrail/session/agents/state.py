@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,7 +13,7 @@ from handrail.config.execution import AgentSettings
 from handrail.conversation.messages import Message
 from handrail.conversation.request import Chain
 from handrail.files.memory import FileMemory
-from handrail.records import record
+from handrail.records import mutable_record, record
 from handrail.session.agents.records import AgentRecord, AgentRecords
 from handrail.session.context.session_context import SessionContext
 from handrail.session.conversation import Conversation
@@ -51,7 +51,7 @@ class AgentHost:
     equipment: "Callable[[], EquipmentDoors] | None" = None
 
 
-@dataclass(slots=True, eq=False)
+@mutable_record
 class Subagent:
     """One sub-agent of the session, at work or ended."""
 
