@@ -5,20 +5,20 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from handrail.processes.sandbox_contract import Sandbox
 from handrail.records import record
-from handrail.tools.code_questions import LanguageServers
 from handrail.tools.context import RunContext
 from handrail.tools.delegation import Delegate
 from handrail.tools.hidden_files import HiddenFiles
 from handrail.tools.remote import RemoteServer
-from handrail.tools.schedules import Schedules
-from handrail.tools.skills import Skills
 from handrail.tools.web import PageReader, SearchBackend, WebOptions
-from handrail.tools.worktrees import Worktrees
 
 if TYPE_CHECKING:
     from handrail.files.undo import Undo
+    from handrail.processes.sandbox_contract import Sandbox
+    from handrail.tools.code_questions import LanguageServers
+    from handrail.tools.schedules import Schedules
+    from handrail.tools.skills import Skills
+    from handrail.tools.worktrees import Worktrees
 
 ObjectToTask: TypeAlias = Callable[[str, Mapping[str, Any], RunContext], Awaitable[str]]
 """Called with TaskCreated or TaskCompleted and the task's fields; returns why not, or an empty text."""
@@ -50,15 +50,15 @@ class ToolServices:
     """The files that a rule forbids reading now, so searches leave them out."""
     delegate: Delegate | None = None
     """Runs sub-agents; None = there are none."""
-    worktrees: Callable[[], Worktrees] | None = None
+    worktrees: "Callable[[], Worktrees] | None" = None
     """Gives what moves the session into a worktree; None = it stays where it is."""
-    skills: Skills | None = None
+    skills: "Skills | None" = None
     """Loads skills; None = there are none."""
-    language_servers: LanguageServers | None = None
+    language_servers: "LanguageServers | None" = None
     """Answer questions about code; None = there are none."""
-    schedules: Schedules | None = None
+    schedules: "Schedules | None" = None
     """Schedules prompts; None = there are no schedules."""
-    sandbox: Sandbox | None = None
+    sandbox: "Sandbox | None" = None
     """The sandbox of commands; None = they are not sandboxed."""
     undo: "Undo | None" = None
     """The undo journal of file changes."""

@@ -13,23 +13,25 @@ from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import LspError, SandboxError
-from handrail.files import paths, search_path
+from handrail.files import search_path
 from handrail.hooks.texts import reminder
 from handrail.lazy import lazy
-from handrail.processes import sandbox_contract
 from handrail.session.settings.session_settings import SessionSettings
-from handrail.tools.code_questions import CodeAnswer, CodeQuestion, CodeView
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status
 
 if TYPE_CHECKING:
+    from handrail.files import paths
     from handrail.lsp import known, server, servers
     from handrail.mcp import config as variables
     from handrail.mcp import environment
-    from handrail.processes import spawn
+    from handrail.processes import sandbox_contract, spawn
+    from handrail.tools.code_questions import CodeAnswer, CodeQuestion, CodeView
 else:
     environment = lazy("handrail.mcp.environment")  # a session without MCP servers loads nothing of them
     known = lazy("handrail.lsp.known")
+    paths = lazy("handrail.files.paths")
+    sandbox_contract = lazy("handrail.processes.sandbox_contract")
     servers = lazy("handrail.lsp.servers")
     spawn = lazy("handrail.processes.spawn")
     variables = lazy("handrail.mcp.config")
@@ -94,7 +96,7 @@ class SessionLanguageServers:
                 configured.append(spec)
         return known.choose_servers(configured, known.installed_servers(self._path, off))
 
-    async def ask(self, question: CodeQuestion, view: CodeView) -> CodeAnswer:
+    async def ask(self, question: "CodeQuestion", view: "CodeView") -> "CodeAnswer":
         """The answer; LspError if no server can give it."""
         if not self._settings.is_trusted():
             raise LspError(UNTRUSTED)

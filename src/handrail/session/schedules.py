@@ -13,12 +13,12 @@ from handrail.conversation.messages import UserMessage
 from handrail.errors import ScheduleError
 from handrail.lazy import lazy
 from handrail.schedules import clock
-from handrail.tools.schedules import ScheduleFacts
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from handrail.schedules import cron, entries, store, zone
+    from handrail.tools.schedules import ScheduleFacts
 else:
     cron = lazy("handrail.schedules.cron")
     entries = lazy("handrail.schedules.entries")
@@ -56,7 +56,7 @@ class SessionSchedules:
 
     # What the tools do
 
-    async def create(self, line: str, prompt: str, *, recurring: bool, durable: bool) -> ScheduleFacts:
+    async def create(self, line: str, prompt: str, *, recurring: bool, durable: bool) -> "ScheduleFacts":
         """Add a prompt that comes when the cron line says so."""
         if not durable and not self._stays:
             raise ScheduleError(NOT_WAITING)
@@ -71,7 +71,7 @@ class SessionSchedules:
         self._changed.set()
         return entries.facts_of(entry, here)
 
-    async def wake(self, seconds: float, prompt: str) -> ScheduleFacts:
+    async def wake(self, seconds: float, prompt: str) -> "ScheduleFacts":
         """Add a prompt that comes once, after so many seconds, at least a minute and at most an hour."""
         if not self._stays:
             raise ScheduleError(NOT_WAITING)
@@ -83,13 +83,13 @@ class SessionSchedules:
         self._changed.set()
         return entries.facts_of(entry, here)
 
-    def all(self) -> tuple[ScheduleFacts, ...]:
+    def all(self) -> "tuple[ScheduleFacts, ...]":
         """Every schedule, the next first."""
         here = self._zone()
         found = (entries.facts_of(each, here) for each in (*self._own, *self._durable()))
         return tuple(sorted(found, key=lambda each: each.next or 0))
 
-    async def remove(self, schedule_id: str) -> ScheduleFacts:
+    async def remove(self, schedule_id: str) -> "ScheduleFacts":
         """Remove a schedule; ScheduleError if the session and its folder have none of that id."""
         here = self._zone()
         found = next((each for each in (*self._own, *self._durable()) if each.id == schedule_id), None)
