@@ -3,11 +3,17 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from handrail.extensions.commands import find_commands
-from handrail.extensions.output_styles import find_styles
 from handrail.extensions.places import ConfigFolder
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.extensions import commands, output_styles
+else:
+    commands = lazy("handrail.extensions.commands")  # most folders have none of their own
+    output_styles = lazy("handrail.extensions.output_styles")
 
 AT_START = 3
 """How many notes a session begins with; `doctor` has them all."""
@@ -78,9 +84,9 @@ def extension_notes(folders: Iterable[ConfigFolder]) -> tuple[str, ...]:
     folders = tuple(folders)
     notes = [*folder_notes(map(list_folder, folders))]
     if any((folder.path / "commands").is_dir() for folder in folders):
-        notes += find_commands(folders).problems
+        notes += commands.find_commands(folders).problems
     if any((folder.path / "output-styles").is_dir() for folder in folders):
-        notes += find_styles(folders).problems
+        notes += output_styles.find_styles(folders).problems
     return tuple(notes)
 
 

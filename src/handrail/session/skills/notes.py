@@ -6,7 +6,7 @@ prefix moves.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,15 +53,15 @@ class SessionSkills:
     def __init__(self, cwd: Path, settings: SessionSettings) -> None:
         self._cwd = cwd
         self._settings = settings
-        self._skills: SkillsByName | None = None
+        self._heads: Mapping[str, SkillHead] | None = None
         self._problems: tuple[str, ...] = ()
         self._has_begun = False
         self.plugins: SessionPlugins | None = None
         self.on_prompt: Callable[[], None] = _nothing
         """Called when a prompt begins: others look at their files again too."""
         self._nested: dict[Path, list[ConfigFolder]] = {}
-        self._noted: set[str] = set()
         """Folders below the working one in which a file was used, with the folders for skills in each."""
+        self._noted: set[str] = set()
         self.make_loader: Callable[[], SkillLoader]
         """Makes what loads skills, once the session is open."""
 
@@ -90,33 +90,41 @@ class SessionSkills:
     def begin_prompt(self) -> None:
         """Look at the files again when they are next needed; what was found at the start serves the first prompt."""
         if self._has_begun:
-            self._skills = None
+            self._heads = None
             self.on_prompt()
         self._has_begun = True
 
     def set_plugins(self, plugins: "SessionPlugins") -> None:
         """Other plugins count from now on."""
-        self.plugins, self._skills = plugins, None
+        self.plugins, self._heads = plugins, None
 
     @property
     def skills(self) -> "SkillsByName":
         """The skills by name, without their texts."""
-        return self._look() if self._skills is None else self._skills
+        return skill_files.SkillsByName(self.heads)
 
-    def _look(self) -> "SkillsByName":
+    @property
+    def heads(self) -> "Mapping[str, SkillHead]":
+        """What lists need of the skills, by name."""
+        return self._look() if self._heads is None else self._heads
+
+    def _look(self) -> "Mapping[str, SkillHead]":
+        heads: Mapping[str, SkillHead] = {}
+        self._problems = ()
         folders = [*skill_folders(self._cwd, self._settings), *self.plugin_folders()]
         if folders:
             cache = skill_files.head_cache(self._settings.places.state)
             found = skill_files.find_skills(folders, cache, again=not self._has_begun)
-            self._skills, self._problems = found.by_name, found.problems
-        else:
-            self._skills, self._problems = skill_files.SkillsByName({}), ()
+            heads, self._problems = found.by_name.heads, found.problems
         for folder, places in self._nested.items():
             if places:
-                self._skills = self._with_nested(self._skills, folder, places)
-        return self._skills
+                heads = self._with_nested(heads, folder, places)
+        self._heads = heads
+        return heads
 
-    def _with_nested(self, known: "SkillsByName", folder: Path, places: list[ConfigFolder]) -> "SkillsByName":
+    def _with_nested(
+        self, known: "Mapping[str, SkillHead]", folder: Path, places: list[ConfigFolder]
+    ) -> "Mapping[str, SkillHead]":
         """The skills with those of a folder below; one whose name is taken is called by its folder too."""
         found = skill_files.find_skills(places, skill_files.head_cache(self._settings.places.state))
         self._problems += found.problems
@@ -127,7 +135,7 @@ class SessionSkills:
                 self._problems += (f"{head.shown}: the skill {full} is another one. Rename it to use both.",)
                 continue
             more[full] = head.with_name(full)
-        return skill_files.SkillsByName({**known.heads, **more})
+        return {**known, **more}
 
     def note_used(self, name: str) -> None:
         """A file of this folder was used: skills in it and around it, up to the working one, are found from now on."""
@@ -147,12 +155,12 @@ class SessionSkills:
             ]
             self._nested[folder] = places
             if places:
-                self._skills = None
+                self._heads = None
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What a person should know about the skills."""
-        if self._skills is None:
+        if self._heads is None:
             self._look()
         return self._problems
 
@@ -168,7 +176,7 @@ class SessionSkills:
 
     def has_any(self) -> bool:
         """Whether there is a skill that the model may load."""
-        return any(head.is_for_model for head in self.skills.heads.values())
+        return any(head.is_for_model for head in self.heads.values())
 
 
 def skill_folders(cwd: Path, settings: SessionSettings) -> list[ConfigFolder]:
@@ -195,9 +203,9 @@ class SkillNotes:
         files = [file for each in outcomes if not each.result.is_error for file in each.access.files]
         for folder in dict.fromkeys([file[: file.rfind("/") + 1] for file in files]):
             self._skills.note_used(os.path.join(run.cwd, folder))  # noqa: PTH118  # after every turn
-        if not self._skills.skills or not self._has_tool():
+        if not self._skills.heads or not self._has_tool():
             return
-        heads = self._skills.skills.heads.values()
+        heads = self._skills.heads.values()
         if any(head.has_paths for head in heads):
             done = (each for each in outcomes if not each.result.is_error)
             self._touched += (run.cwd / path for each in done for path in each.access.files)
