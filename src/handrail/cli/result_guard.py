@@ -2,9 +2,15 @@
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from handrail.headless.printer import dump_json
-from handrail.headless.wire import failed_result
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.headless import wire
+else:
+    wire = lazy("handrail.headless.wire")  # text needs nothing of it
 
 JSON_FORMATS = ("json", "stream-json")
 
@@ -20,7 +26,7 @@ class ResultGuard:
         """Print the result of a run that failed, if one is due and none was printed."""
         if self._is_due and not self.is_printed:
             self.is_printed = True
-            sys.stdout.write(dump_json(failed_result(problem)) + "\n")
+            sys.stdout.write(dump_json(wire.failed_result(problem)) + "\n")
             sys.stdout.flush()
 
 

@@ -23,10 +23,8 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
 from handrail.errors import ClosedError, FlagError, HandrailError
 from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
-from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.piped_text import PipedText
 from handrail.headless.printer import JsonPrinter, Printer, print_news, printer_for
-from handrail.headless.task_watch import TaskWatch
 from handrail.headless.ways_out import DENYING_EVENTS, denials_of
 from handrail.lazy import lazy
 from handrail.loop.events import LoopEvent, RunEnded
@@ -40,7 +38,11 @@ from handrail.stdio.pipe import watch_reader
 if TYPE_CHECKING:
     from handrail.cli import live, questions, serve_stdio
     from handrail.dispatch.approval.question import Handler
+    from handrail.headless import lines as json_lines
+    from handrail.headless import task_watch
 else:
+    json_lines = lazy("handrail.headless.lines")  # text needs nothing of it
+    task_watch = lazy("handrail.headless.task_watch")
     questions = lazy("handrail.cli.questions")
     live = lazy("handrail.cli.live")
     serve_stdio = lazy("handrail.cli.serve_stdio")
@@ -178,7 +180,7 @@ def _events(
     """The events of all turns; a printer of lines gets those of background tasks too."""
     events = all_turns(session, message, lambda: code() is not None)
     lines = next((printer for printer in printers if isinstance(printer, JsonPrinter)), None)
-    return events if lines is None else TaskWatch(session, lines.tell).follow(events)
+    return events if lines is None else task_watch.TaskWatch(session, lines.tell).follow(events)
 
 
 def _exit_code(stopped: int | None, ended: RunEnded | None, *, denied: bool) -> int:
@@ -204,22 +206,14 @@ def printers_for(
 ) -> list[Printer]:
     """The printers of the events of a run; `out` is what they print to, None = the terminal."""
     display = terminal.display if terminal else NO_DISPLAY
-    lines = Lines(
-        session.id,
-        partial=chosen.include_partial_messages,
-        hook_events=chosen.include_hook_events,
-        facts=partial(session_facts, session),
-        uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
-        window=session.model_facts.window,
-        mode=lambda: session.mode,
-    )
+    lines = None if chosen.output_format == "text" else _lines(chosen, session)
     printers: list[Printer] = [terminal.view] if terminal and terminal.view else []
     text, is_kept = None if display.streams else out or sys.stdout, session.transcript is not None
     calls = display.shows_calls
     printers.append(
         printer_for(chosen.output_format, lines, text, sys.stderr, can_continue=is_kept, shows_calls=calls, tell=warn)
     )
-    if chosen.output_format == "stream-json":
+    if lines is not None and chosen.output_format == "stream-json":
         session.agents.listeners.append(partial(print_news, lines, text or sys.stdout))
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
@@ -227,6 +221,19 @@ def printers_for(
         notices = chosen.output_format != "text"  # the text printer shows notices anyway
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers
+
+
+def _lines(chosen: argparse.Namespace, session: Session) -> "json_lines.Lines":
+    """What makes lines of JSON of events, as the flags ask for them."""
+    return json_lines.Lines(
+        session.id,
+        partial=chosen.include_partial_messages,
+        hook_events=chosen.include_hook_events,
+        facts=partial(session_facts, session),
+        uuid_of=json_lines.transcript_ids(session.transcript.writer if session.transcript else None),
+        window=session.model_facts.window,
+        mode=lambda: session.mode,
+    )
 
 
 def prompt_of(chosen: argparse.Namespace) -> str:

@@ -9,7 +9,7 @@ from handrail.conversation.stream import MessageStart, StreamRetry, Usage, Usage
 from handrail.headless.delegated import SubAgents
 from handrail.headless.raw import RawEvents
 from handrail.headless.wire import Line, assistant, model_failure, result, system, tool_result, user
-from handrail.hooks.news import HookNews
+from handrail.hooks.news import HookNews, news_of
 from handrail.loop.events import (
     AnswerDiscarded,
     BlockComplete,
@@ -180,15 +180,6 @@ class Lines:
             "handrail_version": __version__,
             **self._facts(),
         }
-
-
-def news_of(event: LoopEvent) -> HookNews | None:
-    """The news of hooks that an event carries, from a run or from a call."""
-    match event:
-        case (HookNews() as news) | CallProgress(progress=HookNews() as news):
-            return news
-        case _:
-            return None
 
 
 def _incident(event: Compacted | StreamRetry | AnswerDiscarded) -> Line:

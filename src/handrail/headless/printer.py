@@ -1,18 +1,20 @@
 """Prints a run: the final text, the one result object, or a line for everything that happens."""
 
 from collections.abc import Callable
-from typing import Literal, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
 
 from handrail.conversation.plain import plain, plain_json
 from handrail.conversation.stream import StreamRetry
-from handrail.headless.lines import Lines, news_of
 from handrail.headless.ways_out import denials_of, way_out
-from handrail.headless.wire import Line
-from handrail.hooks.news import HookNews
+from handrail.hooks.news import HookNews, news_of
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Why
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress
+
+if TYPE_CHECKING:
+    from handrail.headless.lines import Lines
+    from handrail.headless.wire import Line
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -116,7 +118,7 @@ class TextPrinter:
 class JsonPrinter:
     """One JSON object a line, as it happens; with `only_result` the one at the end."""
 
-    def __init__(self, out: TextIO, lines: Lines, *, only_result: bool) -> None:
+    def __init__(self, out: TextIO, lines: "Lines", *, only_result: bool) -> None:
         self._out = out
         self._lines = lines
         self._only_result = only_result
@@ -126,13 +128,13 @@ class JsonPrinter:
             if line["type"] == "result" or not self._only_result:
                 _write(self._out, dump_json(line))
 
-    async def tell(self, line: Line) -> None:
+    async def tell(self, line: "Line") -> None:
         """Print a line about something that no event of the run tells of."""
         if not self._only_result:
             _write(self._out, dump_json(self._lines.sign(line)))
 
 
-def print_news(lines: Lines, out: TextIO, news: AgentNews) -> None:
+def print_news(lines: "Lines", out: TextIO, news: AgentNews) -> None:
     """Print what a sub-agent does in the background as lines."""
     for line in lines.agents.on_news(news.call, news):
         _write(out, dump_json(lines.sign(line)))
@@ -140,7 +142,7 @@ def print_news(lines: Lines, out: TextIO, news: AgentNews) -> None:
 
 def printer_for(
     form: Format,
-    lines: Lines,
+    lines: "Lines | None",
     out: TextIO | None,
     errors: TextIO,
     *,
@@ -148,10 +150,11 @@ def printer_for(
     shows_calls: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Printer:
-    """The printer of a format. Without `out`, text is shown elsewhere."""
+    """The printer of a format. Without `out`, text is shown elsewhere; only text needs no `lines`."""
     if form == "text":
         return TextPrinter(out, errors, can_continue=can_continue, shows_calls=shows_calls, tell=tell)
     assert out is not None
+    assert lines is not None
     return JsonPrinter(out, lines, only_result=form == "json")
 
 

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 from handrail.records import record
 from handrail.tools.context import Progress
+from handrail.tools.events import CallProgress
 
 
 @record
@@ -26,6 +27,15 @@ class HookNews(Progress):
 
 
 OnNews: TypeAlias = Callable[[HookNews], None]
+
+
+def news_of(event: object) -> HookNews | None:
+    """The news of hooks that an event carries, from a run or from a call."""
+    match event:
+        case (HookNews() as news) | CallProgress(progress=HookNews() as news):
+            return news
+        case _:
+            return None
 
 
 def ignore(_news: HookNews) -> None:
