@@ -27,24 +27,26 @@ def record(cls: type[Class]) -> type[Class]:
     Fields of base classes come first. `field` works with a default, its factory, `repr` and `compare`, nothing else.
     `__post_init__` is called, and a dataclass of the standard library may have a record as its base.
     """
-    members = {name: value for name, value in cls.__dict__.items() if name not in _NOT_COPIED}
+    members = _SHARED | cls.__dict__.copy()
     own = members.get("__annotations__", {})
-    fields = _Fields({}, {})
-    for base in reversed(cls.__mro__[1:]):
+    fields = _Fields()
+    bases = cls.__mro__[1:-1]
+    for base in reversed(bases):
         fields.inherit(base.__dict__.get("__dataclass_fields__"))
     fields.kinds |= own
     fields.defaults |= {name: members.pop(name, MISSING) for name in own}
+    checked = "__post_init__" in members or any("__post_init__" in base.__dict__ for base in bases)
     members |= {
-        "__init__": _first_init(fields.defaults, checked=hasattr(cls, "__post_init__")),
+        "__init__": _first_init(fields.defaults, checked=checked),
         "__slots__": tuple(own),
         "__match_args__": tuple(fields.defaults),
         "__dataclass_fields__": fields,
         "__dataclass_params__": _PARAMS,
-        "_values": staticmethod(_getter(fields.defaults)),
+        "_values": _getter(fields.defaults),
         "__qualname__": cls.__qualname__,
     }
-    for name, shared in _SHARED.items():
-        members.setdefault(name, shared)
+    for name in _NOT_COPIED:
+        members.pop(name, None)
     new: type[Class] = type(cls)(cls.__name__, cls.__bases__, members)  # type: ignore[misc]  # slots need a new class
     return new
 
@@ -66,9 +68,9 @@ class _Fields:
 
     __slots__ = ("_made", "defaults", "kinds")
 
-    def __init__(self, kinds: dict[str, Any], defaults: dict[str, Any]) -> None:
-        self.kinds = kinds
-        self.defaults = defaults
+    def __init__(self) -> None:
+        self.kinds: dict[str, Any] = {}
+        self.defaults: dict[str, Any] = {}
         """A value, `MISSING`, or the `Field` that was given."""
         self._made: dict[str, Field[Any]] | None = None
 
@@ -205,9 +207,10 @@ def _restore(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, name, value)
 
 
-def _getter(defaults: dict[str, Any]) -> Callable[[Any], object]:
+def _getter(defaults: dict[str, Any]) -> object:
+    """What reads the values that are compared. It is no function, or static: reading it from a record binds nothing."""
     compared = [name for name, given in defaults.items() if not isinstance(given, Field) or given.compare]
-    return attrgetter(*compared) if compared else _no_values
+    return attrgetter(*compared) if compared else staticmethod(_no_values)
 
 
 def _no_values(_self: Any) -> tuple[()]:
@@ -227,7 +230,7 @@ _PARAMS = SimpleNamespace(  # read by subclasses made with the library, and by s
     slots=True,
     weakref_slot=False,
 )
-_NOT_COPIED = frozenset({"__dict__", "__weakref__"})
+_NOT_COPIED = ("__dict__", "__weakref__")
 _SHARED: dict[str, Any] = {
     "__eq__": _equal,
     "__hash__": _hash,
