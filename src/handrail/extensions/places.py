@@ -57,7 +57,7 @@ class ConfigFolder:
 
 def repository_of(cwd: Path) -> Path | None:
     """The nearest folder from `cwd` upwards that holds `.git`, unless other people made it around `cwd`."""
-    found = next((folder for folder in (cwd, *cwd.parents) if _exists(folder / ".git")), None)
+    found = next((folder for folder in (cwd, *cwd.parents) if _exists(f"{folder}/.git")), None)
     return found if found in (None, cwd) or is_own_repository(str(found), str(cwd)) else None
 
 
@@ -85,15 +85,18 @@ def config_folders(
     found: list[ConfigFolder] = []
     if "project" in sources:
         tree = repository_of(cwd) or cwd
-        users = {os.path.realpath(folder) for folder in own}
         for folder in (cwd, *cwd.parents):
             found += [
-                ConfigFolder(path, "project", os.path.relpath(path, cwd), tree)
-                for path in (folder / family for family in families)
-                if _exists(path) and os.path.realpath(path) not in users  # in the home folder these are the user's own
+                ConfigFolder(folder / family, "project", os.path.relpath(f"{folder}/{family}", cwd), tree)
+                for family in families
+                if _exists(f"{folder}/{family}")
             ]
             if folder == tree:
                 break
+    if found:
+        users = {os.path.realpath(folder) for folder in own}
+        # in the home folder these are the user's own
+        found = [folder for folder in found if os.path.realpath(folder.path) not in users]
     if "user" in sources:
         found += [ConfigFolder(path, "user", _display_path(path, home)) for path in own if _exists(path)]
     return tuple(found)
@@ -105,9 +108,9 @@ def reaches_out(path: Path, tree: Path) -> bool:
     return not real.is_relative_to(border) or has_secret_name(str(real.relative_to(border)))
 
 
-def _exists(path: Path) -> bool:
+def _exists(path: Path | str) -> bool:
     try:
-        return not stands_in(path.lstat().st_mode)
+        return not stands_in(os.lstat(path).st_mode)
     except OSError:
         return False
 

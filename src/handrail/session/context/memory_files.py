@@ -163,6 +163,8 @@ class _Reading:
         """Read one file and what it imports. `none`: there is no such file. `left`: it is there and was left out."""
         if origin.scope != "policy" and any(matches(glob, path.relative_to("/")) for glob in self._switches.excludes):
             return "left"
+        if _is_missing(path):
+            return "none"
         real = self._real(path)
         if real is None:
             return "left" if path.is_symlink() else "none"
@@ -256,6 +258,17 @@ class _Reading:
 
     def _problem(self, path: Path, text: str) -> None:
         self._problems.append(MemoryProblem(path, text))
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there is nothing of this name, as in most places at every start; what cannot be told is not missing."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _read(path: Path) -> bytes | None:
