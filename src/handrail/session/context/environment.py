@@ -45,6 +45,8 @@ SAFE_SWITCHES = (
     *("-c", "safe.bareRepository=explicit"),
     *("-c", "status.submoduleSummary=false"),
 )
+ONE_THREAD = ("-c", "core.preloadIndex=false")
+"""For a large index git starts up to twenty threads, which together would take a processor from the start."""
 STATUS = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=normal", "--ignore-submodules=all")
 
 
@@ -77,8 +79,10 @@ class GitProbe:
         elif runs_filters(folder):
             self._end_with("the repository may define filters or includes, which git status could run")
         else:
-            self._process = _start(program, folder, self._root, {**env, "PATH": path})
-            if _size(folder / "index") > LARGE_INDEX:
+            is_large = _size(folder / "index") > LARGE_INDEX
+            switches = (*SAFE_SWITCHES, *ONE_THREAD) if is_large else SAFE_SWITCHES
+            self._process = _start(program, switches, folder, self._root, {**env, "PATH": path})
+            if is_large:
                 self._patience = 0.0
                 with suppress(OSError):
                     own = os.getpriority(os.PRIO_PROCESS, 0)
@@ -189,7 +193,9 @@ def parse_status(output: bytes) -> tuple[str, tuple[str, ...]]:
     return upstream, tuple(changes)
 
 
-def _start(program: str, folder: Path, root: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(
+    program: str, switches: tuple[str, ...], folder: Path, root: Path, env: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     surroundings = {name: value for name, value in env.items() if not name.startswith("GIT_")}
     surroundings |= {
         "GIT_ALLOW_PROTOCOL": "none",
@@ -199,7 +205,7 @@ def _start(program: str, folder: Path, root: Path, env: Mapping[str, str]) -> su
         "LC_ALL": "C",
     }
     return subprocess.Popen(  # noqa: S603  # a fixed command line, no shell
-        [program, f"--git-dir={folder.absolute()}", f"--work-tree={root.absolute()}", *SAFE_SWITCHES, *STATUS],
+        [program, f"--git-dir={folder.absolute()}", f"--work-tree={root.absolute()}", *switches, *STATUS],
         cwd=root,
         env=surroundings,
         stdin=subprocess.DEVNULL,
