@@ -1,6 +1,7 @@
 """HTTP/1.1 as bytes: what is read, what is refused, and that nothing is read which h11 would read differently."""
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -228,6 +229,32 @@ def test_what_could_be_read_in_two_ways_is_refused(answer: bytes, reason: str) -
 def test_no_line_is_kept_that_never_ends(answer: bytes, reason: str) -> None:
     assert reason in read([answer]).broken
     assert reason in read([answer[at : at + 1000] for at in range(0, len(answer), 1000)]).broken
+
+
+@pytest.mark.parametrize(
+    ("answer", "rest"),
+    [
+        pytest.param(CHUNKED + b"1;", b" " * 16_000, id="blanks after the size of a chunk"),
+        pytest.param(CHUNKED + b"1 ", b"\t" * 16_000, id="tabs after the size of a chunk"),
+        pytest.param(CHUNKED + b"1;", b"x" * 16_000, id="an extension"),
+        pytest.param(
+            OK, b"connection: close" + b",x" * 50_000 + b"\r\n" + b"connection: x\r\n" * 8_000, id="many to close"
+        ),
+        pytest.param(OK, b"content-length: 5" + b",5" * 50_000 + b"\r\ncontent-length: 5" * 5_000, id="one length"),
+        pytest.param(OK, b"a: b\r\n" + b" \r\n" * 80_000, id="a header over many lines"),
+        pytest.param(OK, b"a:\r\n" * 60_000, id="many headers"),
+        pytest.param(OK, b"a" * 250_000 + b"\r\n", id="a long name"),
+        pytest.param(b"", b"HTTP/1.1 100\r\n\r\n" * 8_000, id="many interim answers"),
+        pytest.param(CHUNKED, b"1\r\nx\r\n" * 40_000, id="many chunks"),
+    ],
+)
+def test_no_server_can_make_one_receive_expensive(answer: bytes, rest: bytes) -> None:
+    start = time.process_time()
+
+    for pieces in ([answer + rest + b"\r\n"], [answer + rest, *[b" "] * 50]):
+        read(pieces)
+
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ _TEXT = r"[^\x00\n\v\f\r]*"
 _FIELD = re.compile(rf"(?m)^([-!#$%&'*+.^_`|~0-9A-Za-z]+):({_TEXT})\r?\n")
 _STATUS = re.compile(rf"HTTP/([0-9]\.[0-9]) ([1-9][0-9]{{2}})(?: {_TEXT})?\r?\n")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
-_CHUNK = re.compile(rb"\r\n([0-9A-Fa-f]{1,20})(?:;[^\x00\r\n]*)?[ \t]*\r\n")
+_CHUNK = re.compile(rb"\r\n([0-9A-Fa-f]{1,20})(?:[ \t]*|;[^\x00\r\n]*)\r\n")
 """A chunk begins with the end of the one before it."""
 
 
@@ -249,7 +249,7 @@ def _headers(text: str) -> dict[str, str]:
 def _checked(name: str, value: str, before: str | None) -> str:
     """A header that says where an answer ends, or a connection; `before` is what it said before."""
     if name == "connection":
-        return before if before is not None and "close" in _words(before) else value
+        return "close" if before == "close" or "close" in _words(value) else value
     if name == "transfer-encoding":
         if before is not None or value.lower() != "chunked":
             raise HttpProtocolError(f"the transfer coding {value[:80]!r} is not supported: only one, 'chunked', is")
