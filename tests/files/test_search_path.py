@@ -15,13 +15,15 @@ from handrail.files.search_path import find_program, lies_in, real_path
 
 
 def make_tree(folder: Path, links: Iterable[tuple[str, str]]) -> None:
-    """A few files and folders, and these links, each with the place it leads to."""
+    """A few files and folders, and those of these links that are inside, each with the place it leads to."""
     for name in ("a", "a/b", "b", "b (deleted)"):
         (folder / name).mkdir()
     (folder / "a/f").touch()
     for name, target in links:
-        with suppress(FileExistsError, FileNotFoundError, NotADirectoryError):
-            (folder / name).symlink_to(target)
+        link = folder / name
+        with suppress(OSError):  # there is something already, or the way to it is broken
+            if Path(os.path.realpath(link.parent)).is_relative_to(os.path.realpath(folder)):
+                link.symlink_to(target)
 
 
 @pytest.mark.proves("X16")
@@ -41,6 +43,17 @@ def test_a_path_leads_where_the_standard_library_says(path: str, tmp_path: Path)
 
 NAMES = st.sampled_from(("a", "b", "f", "b (deleted)", "..", ".", ""))
 PATHS = st.lists(NAMES, min_size=1, max_size=5).map("/".join)
+
+
+def test_no_link_is_made_outside_the_folder_of_a_test(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    make_tree(
+        folder, [("../x", "a"), ("up", ".."), ("up/y", "a"), ("a/../../z", "a"), ("loop", "loop"), ("loop/x", "a")]
+    )
+
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 @pytest.mark.proves("X16")
