@@ -465,3 +465,25 @@ async def test_this_machine_is_asked_directly_where_no_proxy_may_see_it() -> Non
                 assert (await client.fetch(get(f"http://{host}/"), max_bytes=9)).body == b"hi"
 
     assert heads == []
+
+
+async def test_a_request_that_is_cancelled_before_it_is_sent_closes_the_connection_it_would_have_used() -> None:
+    closed = asyncio.Event()
+
+    async def answer_without_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n")
+        await reader.read()
+        closed.set()
+
+    with anyio.fail_after(10):
+        async with serving(answer_without_end) as place, HttpClient({}) as client:
+            request = HttpRequest(f"http://{place}/", (), b"", "GET")
+            response = await client.send(request)
+            assert await response.read() == b"hi"
+            response.leave()
+            second = asyncio.create_task(client.send(request))
+            await asyncio.sleep(0)  # it waits for the end of the first answer
+            second.cancel()
+            await asyncio.gather(second, return_exceptions=True)
+            await closed.wait()

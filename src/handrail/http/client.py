@@ -269,10 +269,13 @@ class HttpClient:
         for connection in reversed(self._idle):
             if connection.route == route:
                 self._idle.remove(connection)
-                if loop.time() - connection.idle_since < KEEP_ALIVE and await connection.usable():
-                    return connection
-                connection.drop()
-                return None
+                is_usable = False
+                try:
+                    is_usable = loop.time() - connection.idle_since < KEEP_ALIVE and await connection.usable()
+                finally:  # also if this is cancelled
+                    if not is_usable:
+                        connection.drop()
+                return connection if is_usable else None
         return None
 
     async def _ask(self, connection: HttpConnection, request: HttpRequest, target: HttpTarget) -> HttpResponse:
