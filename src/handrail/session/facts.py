@@ -20,7 +20,7 @@ def session_facts(session: Session) -> dict[str, Any]:
         ],
         "slash_commands": list(session.commands.by_name()) if session.spec.slash_commands else [],
         "agents": list(session.agents.definitions()),
-        "skills": [name for name, head in skills.skills.heads.items() if head.is_listed],
+        "skills": [name for name, head in skills.heads.items() if head.is_listed],
         "plugins": [each.row for each in skills.plugins.plugins] if skills.plugins else [],
         "output_style": session.style.name,
         "permissionMode": session.mode,
