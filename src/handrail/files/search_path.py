@@ -3,9 +3,9 @@
 import os
 from collections.abc import Sequence
 
+from handrail.files.paths import O_PATH, path_of
+
 DEFAULT = "/usr/local/bin:/usr/bin:/bin"
-O_PATH = getattr(os, "O_PATH", 0)
-"""Opens a path without opening its file; only Linux has it."""
 
 
 def absolute_folders(path: str) -> list[str]:
@@ -31,9 +31,7 @@ def real_path(path: str) -> str:
     except OSError:
         return os.path.realpath(path)  # nothing is there yet
     try:
-        real = os.readlink(f"/proc/self/fd/{file}")  # noqa: PTH115  # asked for every folder of the search path
-    except OSError:
-        real = ""
+        real = path_of(file)
     finally:
         os.close(file)
     return real if real.startswith("/") else os.path.realpath(path)
