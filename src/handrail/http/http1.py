@@ -152,7 +152,7 @@ class ResponseReader:
             self._read = ResponseReader._chunks
             self._part = b"\r\n"
         elif "content-length" in headers:
-            self._read = ResponseReader._counted
+            self._read = ResponseReader._by_length
             self._left = int(headers["content-length"])
             if not self._left:
                 self._end()
@@ -160,7 +160,7 @@ class ResponseReader:
             self._read = ResponseReader._rest
             self._keep_alive = False
 
-    def _counted(self, data: bytes) -> bytes:
+    def _by_length(self, data: bytes) -> bytes:
         piece = data[: self._left]
         self._pieces.append(piece)
         self._left -= len(piece)
@@ -182,7 +182,7 @@ class ResponseReader:
                     return b""
             line = _CHUNK.match(data, at)
             if line is None:
-                self._part = _unfinished(data[at:])
+                self._part = _start_of_chunk_line(data[at:])
                 return b""
             at, left = line.end(), int(line[1], 16)
             if not left:
@@ -240,13 +240,13 @@ def _headers(text: str) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, text in zip(map(str.lower, parts[1::3]), parts[2::3], strict=True):
         value = text.strip(" \t")
-        headers[name] = _checked(name, value, headers.get(name)) if name in _FRAMING else value
+        headers[name] = _framing_value(name, value, headers.get(name)) if name in _FRAMING else value
     if "content-length" in headers and "transfer-encoding" in headers:
         raise HttpProtocolError("the answer has both a content-length and a transfer coding")
     return headers
 
 
-def _checked(name: str, value: str, before: str | None) -> str:
+def _framing_value(name: str, value: str, before: str | None) -> str:
     """A header that says where an answer ends, or a connection; `before` is what it said before."""
     if name == "connection":
         return "close" if before == "close" or "close" in _words(value) else value
@@ -265,7 +265,7 @@ def _words(value: str) -> list[str]:
     return [word.strip(" \t") for word in value.lower().split(",")]
 
 
-def _unfinished(line: bytes) -> bytes:
+def _start_of_chunk_line(line: bytes) -> bytes:
     """The beginning of a chunk's line, if it can still become one."""
     if not b"\r\n".startswith(line[:2]) or b"\n" in line[2:] or len(line) > MAX_CHUNK_LINE:
         raise HttpProtocolError(f"illegal chunk header: {line[:80]!r}")
