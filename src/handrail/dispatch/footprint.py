@@ -18,7 +18,7 @@ Place: TypeAlias = tuple[str, ...]
 
 WORLD: Place = ()
 NO_PLACES: frozenset[Place] = frozenset()
-UNPLAIN_NAMES = frozenset({"", ".", ".."})
+SPECIAL_NAMES = frozenset({"", ".", ".."})
 MAX_DEPTH = 250
 """A path with more parts could be anywhere: it stands for the whole world."""
 
@@ -92,7 +92,7 @@ def _place(cwd: Path, path: str, known: dict[str, Place]) -> Place:
 def _follow(path: str, known: dict[str, Place]) -> Place:
     """Resolve a path. Its folder is resolved once for all files in it."""
     folder, _, name = path.rpartition("/")
-    if name in UNPLAIN_NAMES or os.path.islink(path):  # noqa: PTH114
+    if name in SPECIAL_NAMES or os.path.islink(path):  # noqa: PTH114
         try:
             place = _parts(os.path.realpath(path))
         except (OSError, ValueError):

@@ -35,7 +35,7 @@ LOOKING = (FileEffect.LOOK, FileEffect.LIST)
 READING = (FileEffect.READ, *LOOKING, FileEffect.BELOW)
 INSIDE = (FileEffect.BELOW, FileEffect.MAYBE_BELOW)
 REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
-UNDOUBTED = (*REMOVING, FileEffect.MAYBE)
+EXEMPT = (*REMOVING, FileEffect.MAYBE)
 """Not asked about for their place: removals have a layer of their own, and such an argument may be no path."""
 OBJECTING = (Behaviour.DENY, Behaviour.ASK)
 
@@ -87,7 +87,7 @@ def assess_place(
     guard = "" if reads else protected_place(place, policy.home, policy.own)
     if not guard and not reads and place.real not in policy.working_dirs:  # changing a folder changes what is in it
         guard = next((folder for folder in policy.own if below(folder, place.real)), "")
-    if effect in UNDOUBTED:
+    if effect in EXEMPT:
         return FileAccess(place, effect, shown, part, redirected, paths, "", guard, clear=True)
     prefixes = policy.read_prefixes if reads else policy.prefixes
     if effect in LOOKING:
