@@ -25,7 +25,7 @@ def alive(pid: int) -> bool:
     """A process that is dead but not yet fetched by its parent does nothing any more."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second if it ends between open and read
         return False
 
 

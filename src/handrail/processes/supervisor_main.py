@@ -39,10 +39,10 @@ READY_AT_FIRST = 8
 """How many reapers are forked before the first call: models ask for several commands at once, and forks take turns."""
 LONG = 10.0
 """Seconds after which a reaper is not used again: there is nothing to be gained by it."""
-NO_FOLDER: "dict[str, Any]" = {
-    "cwd": b"",
+NO_PROGRAM: "dict[str, Any]" = {
+    "cwd": b"/",
     "path": b"",
-    "argv": [],
+    "argv": [b"-"],
     "env": {},
     "targets": [0],
     "timeout": None,
@@ -242,7 +242,7 @@ def _serve(control: int, outbox: int, answers: int, *, is_first: bool) -> None:
 
 def _rehearse() -> None:
     """
-    Serve a call whose folder is not there.
+    Serve a call whose program is not there.
 
     What was forked gets its memory page by page as it comes to use it, which takes as long as all else that a reaper
     does before the command runs. The first call shall not wait for it.
@@ -252,7 +252,7 @@ def _rehearse() -> None:
         end = theirs.fileno()
         handed = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (end, 1, 1))
         ours.sendmsg([COMMAND], [(SOL_SOCKET, SCM_RIGHTS, handed)])
-        ours.sendall(message(NO_FOLDER))
+        ours.sendall(message(NO_PROGRAM))
         _, fds = receive(theirs)
         call = socket(fileno=fds[0])
         reaper = Reaper(call, Job(marshal.loads(whole(call))[0]), fds[1:])  # noqa: S302  # from ourselves
