@@ -176,18 +176,36 @@ async def test_long_inputs_are_cut_and_a_full_file_gives_way_to_a_new_one(tmp_pa
     assert kept(audit)[-1]["input"]["command"].endswith("[84005 more characters]")
 
 
-async def test_old_records_give_way_when_the_folder_is_full(tmp_path: Path) -> None:
-    folder = tmp_path / "audit"
-    folder.mkdir()
+def full_folder(path: Path) -> Path:
+    """A folder with four old files of 1,000 bytes each."""
+    path.mkdir()
     for number in range(4):
-        old = folder / f"{number}.jsonl"
+        old = path / f"{number}.jsonl"
         old.write_text("x" * 1_000)
         os.utime(old, (number, number))
+    return path
+
+
+async def test_old_records_give_way_when_the_folder_is_full(tmp_path: Path) -> None:
+    folder = full_folder(tmp_path / "audit")
     audit = Audit(folder, build_redactor({}), max_folder=2_500)
     await Desk(tmp_path, audit=audit).bash("ls")
     audit.close()
 
     assert sorted(file.name for file in folder.iterdir() if file != audit.file) == ["2.jsonl", "3.jsonl"]
+
+
+async def test_old_records_give_way_while_a_session_goes_on(tmp_path: Path) -> None:
+    folder = full_folder(tmp_path / "audit")
+    audit = Audit(folder, build_redactor({}), max_folder=2_500)
+    await Desk(tmp_path, audit=audit).bash("ls")
+
+    async with asyncio.timeout(10):
+        while (folder / "0.jsonl").exists():  # the oldest goes last
+            await asyncio.sleep(0.01)
+
+    assert sorted(file.name for file in folder.iterdir() if file != audit.file) == ["2.jsonl", "3.jsonl"]
+    audit.close()
 
 
 async def test_a_record_that_cannot_be_written_is_said_once_and_holds_up_nothing(

@@ -7,6 +7,7 @@ A line is written before the call runs, so it survives a crash of the process. A
 that cannot be written never holds up a decision.
 """
 
+import asyncio
 import json
 import os
 import threading
@@ -94,7 +95,7 @@ class Audit:
         self._size = 0
         self._complained = False
         self._room: threading.Thread | None = None
-        self._closing = threading.Event()
+        self._room_due: asyncio.TimerHandle | None = None
 
     def write(self, entry: AuditEntry) -> None:
         """Record a decision. What goes wrong is logged once."""
@@ -122,8 +123,12 @@ class Audit:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+        if self._room_due is not None:
+            self._room_due.cancel()
+            self._room_due = None
+            if self._room is None:
+                self._make_room()
         if self._room is not None:
-            self._closing.set()
             self._room.join()
             self._room = None
 
@@ -145,13 +150,14 @@ class Audit:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(self.file, flags, 0o600)
         self._size = os.fstat(self._fd).st_size
-        # there may be a thousand files, and the first call should not wait for that, nor share the processor with it
-        self._closing.clear()
-        self._room = threading.Thread(target=self._make_room_later, daemon=True)
+        # there may be a thousand files, and the first call should wait neither for that nor for the start of a thread
+        self._room_due = asyncio.get_running_loop().call_later(ROOM_DELAY, self._start_making_room)
+
+    def _start_making_room(self) -> None:
+        self._room = threading.Thread(target=self._make_room, daemon=True)
         self._room.start()
 
-    def _make_room_later(self) -> None:
-        self._closing.wait(ROOM_DELAY)
+    def _make_room(self) -> None:
         make_room(self.file, self._max_folder)
 
     def _line(self, entry: AuditEntry) -> dict[str, Any]:
