@@ -111,10 +111,15 @@ async def test_results_that_are_old_by_now_are_moved_once_the_history_has_grown(
     assert done.kind == "micro"
 
 
-async def test_results_that_cannot_be_saved_stay(tmp_path: Path) -> None:
+async def test_results_that_cannot_be_saved_stay(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
+    shorten = partial(carry_out, compactor(Model(), tmp_path / "file"), conversation(9_000, 3_000), "m")
 
-    assert await carry_out(compactor(Model(), tmp_path / "file"), conversation(9_000, 3_000), "m", 6_000) is None
+    assert await shorten(6_000) is None
+    assert await shorten(6_050) is None
+    assert len(caplog.records) == 1, "not tried again so soon"
+    (tmp_path / "file").unlink()
+    assert await shorten(6_150) is not None
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ Ask: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
 PATIENCE = 1.1
 """After a summary that came to nothing, the history must have grown by this factor before the next try."""
 STUB_STEP = 0.01
-"""After a look at all results that freed too little, this share of the window must be filled before the next one."""
+"""After a look at all results that was of no use, this share of the window must be filled before the next one."""
 UNBELIEVABLE = 8
 """No tokenizer is so much better than our estimate: servers that count so little leave out what they had cached."""
 
@@ -57,7 +57,7 @@ class Compactor:
         self._policy = policy
         self._window = window
         self._failed_at = 0.0
-        self._freed_too_little_at = -math.inf
+        self._useless_look_at = -math.inf
         self._counted: tuple[Sequence[Message], int, int, int] = ((), 0, 0, 0)
 
     def may_need(self, messages: Sequence[Message], model: str, tokens: int) -> bool:
@@ -76,6 +76,7 @@ class Compactor:
         left = used - stubbed.characters // CHARACTERS_PER_TOKEN if stubbed else used
         is_enough = not forced and needed_action(left, window, self._policy) != "full"
         if stubbed is not None and is_enough and save_all(stubbed.saves):
+            self._useless_look_at = -math.inf
             saved = f"{stubbed.stubs} old results were moved to files, {stubbed.characters:,} characters."
             return Compaction(stubbed.messages, "micro", saved)
         if wanted == "micro" or (not forced and used < self._failed_at * PATIENCE):
@@ -86,12 +87,11 @@ class Compactor:
         return None if parts is None else SummaryPlan(partial(self._summarise, parts, used, room, instructions))
 
     def _stub_results(self, messages: Sequence[Message], used: int, step: float) -> StubbedHistory | None:
-        """The history with stubs, looked for when it has grown by a step since too little could be freed."""
-        if self._freed_too_little_at <= used < self._freed_too_little_at + step:
+        """The history with stubs, looked for when it has grown by a step since a look was of no use."""
+        if self._useless_look_at <= used < self._useless_look_at + step:
             return None
-        stubbed = stub_old_results(messages, self._folder, self._policy)
-        self._freed_too_little_at = used if stubbed is None else -math.inf
-        return stubbed
+        self._useless_look_at = used  # until the stubs turn out to be enough, and are saved
+        return stub_old_results(messages, self._folder, self._policy)
 
     async def _summarise(self, parts: HistorySplit, used: int, room: int, instructions: str) -> Compaction | None:
         text = await self._ask(summary_request(parts.older, room, instructions, self._policy))
