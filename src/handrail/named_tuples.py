@@ -7,6 +7,8 @@ Here a constructor is compiled once for each number of fields. Classes are writt
 
 from typing import TYPE_CHECKING, Any
 
+from handrail.annotations import own_annotations
+
 __all__ = ["NamedTuple"]
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ else:
 
     class _Meta(type):
         def __new__(cls, name: str, _bases: tuple[type, ...], members: dict[str, Any]) -> type:
-            kinds = members.get("__annotations__", {})
+            kinds = own_annotations(members)
             fields = tuple(kinds)
             defaults = {field: members.pop(field) for field in fields if field in members}
             if tuple(defaults) != fields[len(fields) - len(defaults) :]:

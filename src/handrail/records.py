@@ -14,6 +14,8 @@ from operator import attrgetter
 from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeVar, dataclass_transform
 
+from handrail.annotations import own_annotations
+
 Class = TypeVar("Class")
 FEW = 40
 """So many instances are made without a compiled `__init__`."""
@@ -28,7 +30,7 @@ def record(cls: type[Class]) -> type[Class]:
     `__post_init__` is called, and a dataclass of the standard library may have a record as its base.
     """
     members = _SHARED | cls.__dict__.copy()
-    own = members.get("__annotations__", {})
+    own = own_annotations(members)
     fields = _Fields()
     bases = cls.__mro__[1:-1]
     for base in reversed(bases):
@@ -55,7 +57,7 @@ def record(cls: type[Class]) -> type[Class]:
 def mutable_record(cls: type[Class]) -> type[Class]:
     """The class with an `__init__` for the fields that its annotations name, without slots and compared by identity."""
     members = dict(cls.__dict__)
-    defaults = {name: members.get(name, MISSING) for name in members.get("__annotations__", {})}
+    defaults = {name: members.get(name, MISSING) for name in own_annotations(members)}
     for name, default in defaults.items():
         if isinstance(default, Field):
             delattr(cls, name)

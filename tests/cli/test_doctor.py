@@ -96,7 +96,7 @@ def test_windows_and_other_versions_of_python_are_problems(tmp_path: Path) -> No
     said = problems(here(tmp_path, system="Windows", version=(3, 10)))
 
     assert ("system", "Windows is not supported yet. Use Linux or macOS.") in said
-    assert ("system", "3.10 is not supported. Use 3.11, 3.12 or 3.13.") in said
+    assert ("system", "3.10 is not supported. Use 3.11 to 3.14.") in said
 
 
 def write(folder: Path, content: str, name: str = "settings.json") -> None:

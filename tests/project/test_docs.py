@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").glob("**/*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
 ALL_MARKDOWN = [*sorted(ROOT.glob("*.md")), *DOCS]
+OF_FRAMEWORKS = ("'asyncio.iscoroutinefunction' is deprecated", "'asyncio.get_event_loop_policy' is deprecated")
+"""What frameworks that have adapters do on Python 3.14."""
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = Path(sys.executable).parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -84,7 +86,7 @@ def run(command: list[str], folder: Path, programs: Path) -> subprocess.Complete
         "HOME": str(folder),
         "COLUMNS": "80",
         "NO_COLOR": "1",
-        "PYTHONWARNINGS": "error",
+        "PYTHONWARNINGS": ",".join(("error", *(f"ignore:{text}:DeprecationWarning" for text in OF_FRAMEWORKS))),
     }
     return subprocess.run(
         command,

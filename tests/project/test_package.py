@@ -96,7 +96,7 @@ def set_up(folder: Path, python: str | Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("version", ["3.8.18", "3.10.13", "3.14.0"])
+@pytest.mark.parametrize("version", ["3.8.18", "3.10.13", "3.15.0"])
 def test_set_up_names_the_pythons_it_can_use(tmp_path: Path, version: str) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\necho {version}\n")
@@ -105,7 +105,7 @@ def test_set_up_names_the_pythons_it_can_use(tmp_path: Path, version: str) -> No
     status, said = set_up(tmp_path, python)
 
     assert status == 1
-    assert said.startswith(f"set-up: {python} is Python {version}, and handrail needs 3.11, 3.12 or 3.13.")
+    assert said.startswith(f"set-up: {python} is Python {version}, and handrail needs 3.11, 3.12, 3.13 or 3.14.")
 
 
 def test_set_up_says_which_python_it_did_not_find(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 from tests.forked import program, unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
+FILTERS = "ignore:It looks like `register_random` was passed"
+"""Of Hypothesis about its own generator, on Python 3.14."""
 MARKERS = "proves(*ids): x\n    needs(*programs): x"
 
 
@@ -20,7 +22,9 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "tests").mkdir()
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = --strict-markers\nmarkers =\n    {MARKERS}\n")
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\naddopts = --strict-markers\nfilterwarnings =\n    {FILTERS}\nmarkers =\n    {MARKERS}\n"
+    )
     (tmp_path / "checklist.toml").write_text('["A. Tools"]\nA1 = { landed = false, text = "It works." }\n')
     script = tmp_path / "scripts" / "system-deps"
     script.write_text("#!/bin/sh\necho installable\n")

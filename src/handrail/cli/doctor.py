@@ -98,11 +98,11 @@ NO_BYTECODE = f"neither installed nor written, so every start compiles handrail.
 def system(here: Here) -> Iterator[Finding]:
     """Python, the platform, and whether a start has to compile handrail."""
     name = "Python"
-    if (3, 11) <= here.version < (3, 14):
+    if (3, 11) <= here.version < (3, 15):
         yield Finding("system", name, State.OK, f"{platform.python_version()} at {sys.executable}")
     else:
         wrong = ".".join(map(str, here.version))
-        yield Finding("system", name, State.PROBLEM, f"{wrong} is not supported. Use 3.11, 3.12 or 3.13.")
+        yield Finding("system", name, State.PROBLEM, f"{wrong} is not supported. Use 3.11 to 3.14.")
     if here.system in ("Linux", "Darwin"):
         yield Finding("system", "platform", State.OK, f"{here.system} {platform.release()} {platform.machine()}")
     else:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import deque
 
 from handrail.dispatch.call_state import Call, CallState
 from handrail.dispatch.cards import ToolCards
@@ -22,6 +23,7 @@ class CallEvents:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._channel: Channel[CallEvent] | None = None
+        self._from_threads: deque[tuple[Call, Progress]] = deque()
 
     @property
     def channel(self) -> Channel[CallEvent]:
@@ -46,13 +48,19 @@ class CallEvents:
     def put_progress(self, call: Call, progress: Progress) -> None:
         """Progress of a running call, from any thread."""
         if threading.get_ident() != self._thread:
-            from_thread(self._loop, self.put_progress, call, progress)
+            self._from_threads.append((call, progress))
+            from_thread(self._loop, self.take_from_threads)
         elif call.state is CallState.EXECUTING:
             if call.on_progress is not None:
                 call.on_progress(progress)
             if self._channel is not None:
                 call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
                 self._channel.put(CallProgress(call.use, progress, self._loop.time(), ToolCards(call), call.progress))
+
+    def take_from_threads(self) -> None:
+        """Put the progress that threads have reported. What they report before a call ends comes before its end."""
+        while self._from_threads:
+            self.put_progress(*self._from_threads.popleft())
 
     def put_finished(self, call: Call, outcome: Outcome) -> None:
         if self._channel is not None:

@@ -332,6 +332,7 @@ class ToolExecutor:
     def _complete(self, call: Call, outcome: Outcome) -> None:
         if call.state is CallState.EXECUTING:
             del self._executing[call.number]
+            self._events.take_from_threads()  # since Python 3.14 the end of a thread may overtake what it reported
             self._queue.finish(call)
         if outcome.output is not None and outcome.output.context_change is not None:
             outcome = self._change_context(call, outcome)
