@@ -1,7 +1,6 @@
 """The executor: when calls start, in which order results leave, and how calls are stopped."""
 
 import asyncio
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.dispatch.call_state import Call, CallState
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.retry_journal import RetryJournal
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolError
 from handrail.testing import GatedTool
@@ -23,28 +21,12 @@ from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
-from tests.dispatch.turn import executor_for, rest, settled, use
+from tests.dispatch.turn import ALL, FileTool, executor_for, gated_writer, rest, settled, shell, use
 
 pytestmark = pytest.mark.anyio
 
-ALL = Scheduling(early_start="all")
 SAFE = Scheduling(early_start="safe")
 OFF = Scheduling(early_start="off")
-
-
-def gated_writer(name: str = "Writer", **members: Any) -> GatedTool:
-    return GatedTool(name, shared=False, **members)
-
-
-class FileTool(GatedTool):
-    """Touches the files that its input names."""
-
-    def access(self, args: Any, run: RunContext) -> Access:
-        given = args.model_dump()
-        return Access.of(reads=given.get("reads", ()), writes=given.get("writes", ()))
-
-    def is_read_only(self, args: Any) -> bool:
-        return not args.model_dump().get("writes")
 
 
 def texts(outcomes: list[Outcome]) -> list[str]:
@@ -333,6 +315,19 @@ async def test_an_unknown_tool_is_an_error_at_once_that_names_the_nearest_tool()
     )
 
 
+async def test_an_unknown_tool_is_not_taken_for_the_alias_of_another() -> None:
+    class Stop(GatedTool):
+        name = "Stop"
+        aliases = ("KillBash",)
+
+    async with executor_for(Stop()) as executor:
+        executor.add(use("a", "Bash"))
+        [outcome] = executor.ready()
+    assert outcome.result.text == (
+        "<tool_use_error>There is no tool 'Bash'. Use one of the tools you were given.</tool_use_error>"
+    )
+
+
 @pytest.mark.proves("E5", "P8")
 async def test_a_block_that_did_not_arrive_whole_is_never_run() -> None:
     tool = GatedTool()
@@ -562,10 +557,6 @@ async def test_a_context_change_that_fails_is_told_and_changes_nothing(change: A
 
 
 # Siblings
-
-
-def shell(**members: Any) -> GatedTool:
-    return GatedTool("Shell", shared=False, error_cancels_siblings=True, **members)
 
 
 async def siblings_of_a_failure(policy: str) -> list[Outcome]:
@@ -1047,134 +1038,6 @@ async def test_a_block_added_before_or_after_the_executor_is_open_is_refused_wit
         executor.add(use("a"))
 
 
-# Answers that are given up
-
-
-@pytest.mark.proves("E28", "E27")
-async def test_after_a_discard_nothing_starts_and_nothing_leaves() -> None:
-    tool = gated_writer()
-    async with executor_for(tool, scheduling=ALL) as executor:
-        executor.add(use("a", "Writer"))
-        executor.add(use("b", "Writer"))
-        await settled()
-        executor.discard()
-        executor.discard()
-        executor.add(use("c", "Writer"))
-        assert list(executor.ready()) == []
-        assert await rest(executor) == []
-    assert tool.started == ["a"]
-    assert [(o.status, o.cause) for o in executor.outcomes] == [(Status.DISCARDED, Cause.STREAMING_FALLBACK)] * 3
-
-
-@pytest.mark.proves("E28")
-async def test_a_discard_wakes_whoever_waits_for_the_rest() -> None:
-    async with executor_for(GatedTool()) as executor:
-        executor.add(use("a"))
-        waiting = asyncio.create_task(rest(executor))
-        await settled()
-        executor.discard()
-        assert await waiting == []
-
-
-@pytest.mark.proves("E28")
-async def test_a_discard_does_not_wait_for_calls_that_are_slow_to_stop() -> None:
-    class Slow(GatedTool):
-        async def call(self, args: Any, ctx: ToolContext) -> Output:
-            try:
-                return await super().call(args, ctx)
-            finally:
-                await asyncio.sleep(100)
-
-    now = asyncio.get_running_loop().time
-    async with executor_for(Slow()) as executor:
-        executor.add(use("a"))
-        waiting = asyncio.create_task(rest(executor))
-        await settled()
-        executor.discard()
-        discarded_at = now()
-        assert await waiting == []
-        assert now() == discarded_at
-
-
-async def retried(first: list[ToolUse], second: list[ToolUse], tool: GatedTool) -> list[Outcome]:
-    """The answer is discarded once nothing moves any more, and asked for again."""
-    journal = RetryJournal()
-    async with executor_for(tool, scheduling=ALL, journal=journal) as executor:
-        for call in first:
-            executor.add(call)
-        await settled()
-        executor.discard()
-        executor.discard()  # to be sure
-    async with executor_for(tool, scheduling=ALL, journal=journal) as executor:
-        for call in second:
-            executor.add(call)
-        return await rest(executor)
-
-
-@pytest.mark.proves("E28")
-async def test_a_retry_gives_the_result_of_a_call_that_had_finished_instead_of_running_it_again() -> None:
-    tool = gated_writer()
-    tool.open_all("a", "b", "c")
-
-    outcomes = await retried(
-        [use("a", "Writer", x=1, y="\ud800")],
-        [use("b", "Writer", y="\ud800", x=1), use("c", "Writer", x=1, y="\ud800")],
-        tool,
-    )
-
-    assert tool.started == ["a", "c"]  # it was asked for twice in the second answer, so it runs once more
-    assert [o.cause for o in outcomes] == [Cause.DONE_BEFORE, Cause.DONE]
-    assert outcomes[0].result.tool_use_id == "b"
-    assert outcomes[0].result.text.startswith("a done\nThis ran once already")
-
-
-@pytest.mark.proves("E28")
-async def test_a_retry_does_not_repeat_a_call_that_was_cut_off_and_says_so() -> None:
-    tool = gated_writer()
-    tool.open_all("b")
-
-    [outcome] = await retried([use("a", "Writer")], [use("b", "Writer")], tool)
-
-    assert (outcome.cause, outcome.result.is_error) == (Cause.OUTCOME_UNKNOWN, True)
-    assert "What it did is not known" in outcome.result.text
-    assert tool.started == ["a"]
-
-
-@pytest.mark.proves("E28")
-async def test_a_retry_runs_a_call_that_had_not_begun() -> None:
-    tool = gated_writer()
-    tool.open_all("c")
-
-    [outcome] = await retried([use("a", "Writer", x=1), use("b", "Writer", x=2)], [use("c", "Writer", x=2)], tool)
-
-    assert (outcome.cause, tool.started) == (Cause.DONE, ["a", "c"])
-
-
-@pytest.mark.proves("E28")
-async def test_a_retry_runs_reading_calls_and_other_inputs_again() -> None:
-    tool = FileTool("Files")
-    tool.open_all("a", "b", "c", "d")
-
-    outcomes = await retried(
-        [use("a", "Files", reads=["/x"]), use("b", "Files", writes=["/x"])],
-        [use("c", "Files", reads=["/x"]), use("d", "Files", writes=["/y"])],
-        tool,
-    )
-
-    assert [o.cause for o in outcomes] == [Cause.DONE, Cause.DONE]
-
-
-@pytest.mark.proves("E28", "E23")
-async def test_a_shell_failure_that_is_given_from_the_journal_cancels_siblings_again() -> None:
-    tool = shell()
-    tool.failing.add("a")
-    tool.open_all("a")
-
-    outcomes = await retried([use("a", "Shell", x=1)], [use("b", "Shell", x=1), use("c", "Shell", x=2)], tool)
-
-    assert [o.cause for o in outcomes] == [Cause.DONE_BEFORE, Cause.SIBLING_ERROR]
-
-
 # Many calls
 
 
@@ -1204,91 +1067,3 @@ async def test_thousands_of_queued_calls_all_end_in_order() -> None:
             executor.add(use(str(number), "Count", n=number))
         outcomes = await rest(executor)
     assert ids(outcomes) == [str(number) for number in range(2_000)]
-
-
-# Calls that are not part of an answer
-
-
-@pytest.mark.proves("E19", "R4")
-async def test_a_call_of_its_own_has_its_outcome_at_once_even_if_an_earlier_one_still_runs() -> None:
-    tool = FileTool("Writer", shared=False)
-    async with executor_for(tool) as executor:
-        executor.finish()
-        slow = asyncio.create_task(executor.execute(use("slow", "Writer", writes=["/1"])))
-        await settled()
-        fast = asyncio.create_task(executor.execute(use("fast", "Writer", writes=["/2"])))
-        same = asyncio.create_task(executor.execute(use("same", "Writer", writes=["/1"])))
-        await settled()
-        assert tool.started == ["slow", "fast"]
-
-        tool.open_all("fast")
-        assert (await fast).status is Status.OK
-        assert tool.started == ["slow", "fast"]
-
-        tool.open_all("slow", "same")
-        assert [(await each).use.id for each in (slow, same)] == ["slow", "same"]
-
-
-async def test_cancelling_a_call_of_its_own_stops_it_alone() -> None:
-    tool = gated_writer()
-    async with executor_for(tool) as executor:
-        executor.finish()
-        first = asyncio.create_task(executor.execute(use("first", "Writer")))
-        queued = asyncio.create_task(executor.execute(use("queued", "Writer")))
-        last = asyncio.create_task(executor.execute(use("last", "Writer")))
-        await settled()
-
-        for stopped in (queued, first):
-            stopped.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await stopped
-        await settled()
-        assert tool.started == ["first", "last"]
-
-        tool.open_all("last")
-        assert (await last).status is Status.OK
-    assert [each.status for each in executor.outcomes] == [Status.CANCELLED, Status.CANCELLED, Status.OK]
-
-
-async def test_a_cancelled_call_of_its_own_is_waited_for_until_it_has_cleaned_up() -> None:
-    cleaned = asyncio.Event()
-
-    @tool
-    async def slow() -> str:
-        """Clean up slowly."""
-        try:
-            await asyncio.sleep(100)
-        finally:
-            await asyncio.sleep(5)
-            cleaned.set()
-        return ""
-
-    async with executor_for(slow) as executor:
-        executor.finish()
-        waiting = asyncio.create_task(executor.execute(use("a", "slow")))
-        await settled()
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        assert cleaned.is_set()
-
-
-async def test_a_call_of_its_own_runs_in_the_context_of_its_caller_also_when_it_had_to_wait() -> None:
-    asked_by: ContextVar[str] = ContextVar("asked_by")
-    seen: list[str] = []
-
-    @tool
-    async def note() -> str:
-        """Note who asked."""
-        await asyncio.sleep(1)
-        seen.append(asked_by.get())
-        return ""
-
-    async def ask(name: str) -> None:
-        asked_by.set(name)
-        await executor.execute(use(name, "note"))
-
-    async with executor_for(note) as executor:
-        executor.finish()
-        await asyncio.gather(ask("ann"), ask("bob"))
-    assert seen == ["ann", "bob"]

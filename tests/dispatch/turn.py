@@ -8,11 +8,15 @@ from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.dispatch.results import ResultStore
+from handrail.dispatch.schedule import Scheduling
+from handrail.testing import GatedTool
+from handrail.tools.access import Access
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool, Ingredients, assemble
 
 TRUSTING = Rails(CarefulGate(trusting=True))
+ALL = Scheduling(early_start="all")
 
 
 def executor_for(
@@ -46,3 +50,22 @@ async def outcome_of(tool: AnyTool, call: ToolUse | None = None, **options: Any)
         executor.add(call or ToolUse("1", tool.name, {}))
         [outcome] = await rest(executor)
     return outcome
+
+
+def gated_writer(name: str = "Writer", **members: Any) -> GatedTool:
+    return GatedTool(name, shared=False, **members)
+
+
+class FileTool(GatedTool):
+    """Touches the files that its input names."""
+
+    def access(self, args: Any, run: RunContext) -> Access:
+        given = args.model_dump()
+        return Access.of(reads=given.get("reads", ()), writes=given.get("writes", ()))
+
+    def is_read_only(self, args: Any) -> bool:
+        return not args.model_dump().get("writes")
+
+
+def shell(**members: Any) -> GatedTool:
+    return GatedTool("Shell", shared=False, error_cancels_siblings=True, **members)

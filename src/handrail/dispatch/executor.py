@@ -170,7 +170,8 @@ class ToolExecutor:
         use, tool = call.use, call.tool
         if tool is None:
             servers = self.run.options.mcp_servers()
-            self._complete(call, unknown_tool_outcome(use, self._pipeline.pool.names(), servers))
+            names = [listed.name for listed in self._pipeline.pool.listed]  # an alias would be a strange hint
+            self._complete(call, unknown_tool_outcome(use, names, servers))
             return
         if not is_enabled(tool):
             self._complete(call, disabled_tool_outcome(use))
@@ -331,8 +332,8 @@ class ToolExecutor:
 
     def _complete(self, call: Call, outcome: Outcome) -> None:
         if call.state is CallState.EXECUTING:
-            del self._executing[call.number]
             self._events.take_from_threads()  # since Python 3.14 the end of a thread may overtake what it reported
+            del self._executing[call.number]
             self._queue.finish(call)
         if outcome.output is not None and outcome.output.context_change is not None:
             outcome = self._change_context(call, outcome)
