@@ -227,8 +227,9 @@ def test_the_flag_that_trusts_for_one_run_also_covers_a_hook_that_was_replaced(
     without = handrail(*call, cwd=project, environment=env)
     trusting = handrail(*call, "--trust", cwd=project, environment=env)
 
-    assert (without.returncode, trusting.returncode) == (0, 3)
-    assert "changed since it was trusted" in without.stderr
+    assert (without.returncode, trusting.returncode) == (3, 3)
+    assert "cannot run: its folder changed since it was trusted" in without.stderr
+    assert "not today" not in without.stderr
     assert "not today" in trusting.stderr
     assert "changed since it was trusted" not in trusting.stderr
 

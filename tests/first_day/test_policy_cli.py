@@ -79,6 +79,39 @@ def read_from(terminal: int) -> bytes:
         return b""
 
 
+@pytest.mark.proves("R2", "R9")
+@pytest.mark.parametrize("family", [".handrail", ".claude"])
+@pytest.mark.parametrize("line", ["touch release", "touch notes"])
+def test_a_guard_that_changed_since_it_was_trusted_stops_its_calls_until_it_is_trusted_again(
+    project: Path, family: str, line: str
+) -> None:
+    (project / ".handrail").rename(project / family)
+    call = ("call", "Bash", json.dumps({"command": line}), "--allowedTools", "Bash(touch *)")
+    trust = ("trust", "--yes")
+    assert handrail(*trust, cwd=project, environment=home(project)).returncode == 0
+    before = handrail(*call, cwd=project, environment=home(project))
+    assert (before.returncode, "not on a Friday" in before.stderr) == ((3, True) if "release" in line else (0, False))
+
+    (project / "guard.sh").write_text("exit 0\n")
+    (project / "notes").unlink(missing_ok=True)
+    changed = handrail(*call, cwd=project, environment=home(project))
+
+    why = "cannot run: its folder changed since it was trusted. Look at the change and trust it: handrail trust"
+    assert (changed.returncode, why in changed.stderr) == (3, True), changed.stderr
+    assert [path.name for path in project.iterdir() if path.name in ("release", "notes")] == []
+    assert handrail(*trust, cwd=project, environment=home(project)).returncode == 0
+    assert handrail(*call, cwd=project, environment=home(project)).returncode == 0
+
+
+def test_a_call_that_a_changed_guard_is_not_about_goes_on(project: Path) -> None:
+    assert handrail("trust", "--yes", cwd=project, environment=home(project)).returncode == 0
+    (project / "guard.sh").write_text("exit 0\n")
+
+    read = handrail("call", "Read", '{"file_path": "guard.sh"}', cwd=project, environment=home(project))
+
+    assert (read.returncode, read.stdout.splitlines()[0]) == (0, "1\texit 0"), read.stderr
+
+
 def test_trust_shows_what_it_is_about_asks_and_tells_what_changed_since(project: Path) -> None:
     code, refused = in_terminal(project, ["trust"], columns=200, typed="n\n")
 

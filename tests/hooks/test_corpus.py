@@ -4,7 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -28,7 +28,7 @@ def expecting(*expected: str) -> pytest.MarkDecorator:
 
 
 async def played(
-    line: Any, folder: Path, *, allow: bool = False, trusted: bool = True
+    line: Any, folder: Path, *, allow: bool = False, trust: Literal["trusted", "untrusted"] = "trusted"
 ) -> tuple[Outcome, Hooks, list[str]]:
     """One call of a shell under these hooks; how it ended, and what a person was asked."""
 
@@ -37,7 +37,7 @@ async def played(
         """Would run a command."""
         return Output(text=line["output"])
 
-    source = HookSource("project", ".handrail", ".handrail/settings.json", str(folder), trusted)
+    source = HookSource("project", ".handrail", ".handrail/settings.json", str(folder), trust)
     env = {**os.environ, "HANDRAIL_STATE_DIR": str(folder / "state")}
     hooks = Hooks(sources=[(source, each) for each in line["hooks"]], environment=HookEnvironment(env))
     person = FixedApprover(allow=False)
@@ -106,7 +106,7 @@ async def test_of_several_hooks_the_strictest_wins(line: Any, tmp_path: Path) ->
 @expecting("no_marker")
 @pytest.mark.proves("R9")
 async def test_hooks_of_an_untrusted_project_do_not_run_and_are_reported(line: Any, tmp_path: Path) -> None:
-    _, hooks, _ = await played(line, tmp_path, allow=True, trusted=False)
+    _, hooks, _ = await played(line, tmp_path, allow=True, trust="untrusted")
 
     assert not (tmp_path / "PWNED").exists()
     assert [problem.kind for problem in hooks.problems] == ["untrusted"]

@@ -123,12 +123,23 @@ def test_old_settings_may_spell_an_event_with_a_small_first_letter(name: str) ->
 
 @pytest.mark.proves("R9")
 def test_hooks_of_a_folder_that_is_not_trusted_are_reported_and_left_out() -> None:
-    source = HookSource("project", ".handrail", "settings.json", "/proj", trusted=False)
+    source = HookSource("project", ".handrail", "settings.json", "/proj", "untrusted")
     parsed = parse_hooks(one({"type": "command", "command": "touch PWNED"}, "SessionStart"), source)
 
     [problem] = parsed.problems
     words = "1 hooks (SessionStart) do not run, because the folder is not trusted; see handrail trust"
     assert (parsed.hooks, problem.kind, problem.message) == ((), "untrusted", words)
+
+
+@pytest.mark.proves("R2")
+def test_of_a_folder_that_changed_since_it_was_trusted_guards_stay_as_hooks_that_cannot_run() -> None:
+    source = HookSource("project", ".claude", "settings.json", "/proj", "changed")
+    handler = {"type": "command", "command": "touch PWNED"}
+
+    parsed = {name: parse_hooks(one(handler, name), source).hooks for name in EVENTS}
+
+    kinds = {name: [type(hook.handler) for hook in hooks] for name, hooks in parsed.items()}
+    assert kinds == {name: [BrokenHook] if event.decides else [] for name, event in EVENTS.items()}
 
 
 @pytest.mark.parametrize(

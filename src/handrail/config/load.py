@@ -20,7 +20,7 @@ from handrail.config.mcp_files import WrittenServer, read_servers
 from handrail.config.merge import merge_values
 from handrail.config.places import INLINE, SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
-from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
+from handrail.config.snapshot import CHANGED, TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.config.unused_keys import unused_note
 from handrail.errors import SettingsError
 from handrail.extensions.places import FAMILIES, SKILL_FAMILIES, config_folders
@@ -221,7 +221,7 @@ def _owner(document: SettingsDocument, cwd: str) -> str:
 def _weakest(states: Iterable[str]) -> str:
     """The state of all folders together: what is not trusted in one is not trusted."""
     found = set(states) - {TRUSTED}
-    return TRUSTED if not found else UNTRUSTED if UNTRUSTED in found else "changed"
+    return TRUSTED if not found else UNTRUSTED if UNTRUSTED in found else CHANGED
 
 
 def _split(
@@ -268,7 +268,7 @@ def _judge(
         given, kept = agreed.get(folder), trust.TrustStore(places.state).record_of(folder)
         known = [each for each in (given, kept, trust.union(given, kept)) if each]
         covered = any(trust.covers(each, now) for each in known)
-        states[folder] = TRUSTED if covered else "changed" if known else UNTRUSTED
+        states[folder] = TRUSTED if covered else CHANGED if known else UNTRUSTED
     return states, agreed
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.config.problems import Problem
 from handrail.records import record
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from handrail.config.places import SettingsFile
     from handrail.config.trust import TrustRecord
 
-TRUSTED, UNTRUSTED = "trusted", "untrusted"
+TRUSTED: Final = "trusted"
+UNTRUSTED: Final = "untrusted"
+CHANGED: Final = "changed"
 
 
 @record

@@ -9,6 +9,7 @@ as a hook that cannot run.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -34,6 +35,7 @@ from handrail.named_tuples import NamedTuple
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 
 SESSION = HookSource("session")
+CHANGED = BrokenHook("its folder changed since it was trusted. Look at the change and trust it: handrail trust")
 INLINE = "--settings"
 """The file of hooks that are given as text."""
 
@@ -47,10 +49,18 @@ class _MalformedError(HandrailError):
 
 
 def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
-    """The hooks and problems of a `hooks` section, for every JSON value."""
+    """
+    The hooks and problems of a `hooks` section, for every JSON value.
+
+    Hooks of an untrusted source are only reported. Where a source changed since it was trusted, people count on its
+    guards: those become hooks that cannot run.
+    """
     reader = _SectionParser(source)
     reader.section(section)
-    if not source.trusted and reader.hooks:
+    if source.trust == "changed":
+        guards = [hook for hook in reader.hooks if EVENTS[hook.event].decides]
+        return ParsedHooks(tuple([replace(hook, handler=CHANGED) for hook in guards]), tuple(reader.problems))
+    if source.trust == "untrusted" and reader.hooks:
         events = ", ".join(dict.fromkeys(hook.event for hook in reader.hooks))
         text = f"{len(reader.hooks)} hooks ({events}) do not run, because the folder is not trusted; see handrail trust"
         return ParsedHooks((), (*reader.problems, HookProblem(source, "hooks", text, "untrusted")))

@@ -21,14 +21,14 @@ def short_repr(value: object) -> str:
 
 @record
 class HookSource:
-    """Where hooks are configured. Hooks of an untrusted source are reported and never run."""
+    """Where hooks are configured. Only hooks of a trusted source run; see `parse_hooks` for the others."""
 
     name: str
     """policy, flag, local, project, user, session, plugin:x, skill:x, agent:x or callback."""
     family: Family = ".handrail"
     file: str = ""
     folder: str = ""
-    trusted: bool = True
+    trust: Literal["trusted", "untrusted", "changed"] = "trusted"
     agent: str = ""
     """The id of the only agent that its hooks are for, with those that work for it; empty = for all."""
     variables: tuple[tuple[str, str], ...] = ()

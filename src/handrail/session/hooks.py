@@ -156,13 +156,13 @@ class SettingsChanges:
 
 
 def sources_of(loaded: LoadedSettings) -> "list[tuple[HookSource, object]]":
-    """The sections of the settings, each with its place. Those of folders that are not trusted are not among them."""
+    """The sections of the settings, each with its place. Those of folders that were never trusted are left out."""
     return [(_source(each), each.section) for each in loaded.hooks]
 
 
 def _source(found: HookSection) -> "HookSource":
     family: Literal[".claude", ".handrail"] = ".claude" if found.family == ".claude" else ".handrail"
-    return specs.HookSource(found.source, family, found.file, found.folder)
+    return specs.HookSource(found.source, family, found.file, found.folder, found.trust)
 
 
 def hook_options(loaded: LoadedSettings) -> HookOptions:

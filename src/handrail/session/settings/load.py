@@ -8,12 +8,12 @@ From settings, flags and environment to what a session works with: mode, folders
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import SettingsPlaces
 from handrail.config.problems import Problem
-from handrail.config.snapshot import Layer, Settings
+from handrail.config.snapshot import CHANGED, TRUSTED, Layer, Settings
 from handrail.errors import SettingsError
 from handrail.lazy import lazy
 from handrail.records import record
@@ -40,6 +40,7 @@ class HookSection:
     file: str
     folder: str
     section: Mapping[str, Any]
+    trust: Literal["trusted", "changed"] = "trusted"
 
 
 @record
@@ -214,16 +215,25 @@ def _folder(name: str, base: str, home: str) -> str:
 
 
 def hooks_of(settings: Settings) -> tuple[HookSection, ...]:
-    """All hooks that may run, file by file."""
-    if not settings.get("hooks") or settings.get_managed("disableAllHooks"):
+    """All hooks that count, file by file: those that may run, and those of folders that changed since their trust."""
+    lost = {item.folder for item in settings.ignored if item.is_hook} & _changed_folders(settings)
+    if not (settings.get("hooks") or lost) or settings.get_managed("disableAllHooks"):
         return ()
     managed_only = settings.get_managed("allowManagedHooksOnly") or settings.get("disableAllHooks")
-    return tuple(
-        HookSection(layer.source, f".{file.family or 'handrail'}", file.shown, file.folder, section)
-        for layer in settings.layers
-        if (section := layer.values.get("hooks")) and (layer.source == "policy" or not managed_only)
-        for file in (layer.document.file,)
-    )
+    found = []
+    for layer in settings.layers:
+        file = layer.document.file
+        is_lost = file.source in ("local", "project") and file.folder in lost
+        section = (layer.document.values if is_lost else layer.values).get("hooks")
+        if section and (layer.source == "policy" or not managed_only):
+            family = f".{file.family or 'handrail'}"
+            trust: Literal["trusted", "changed"] = CHANGED if is_lost else TRUSTED
+            found.append(HookSection(layer.source, family, file.shown, file.folder, section, trust))
+    return tuple(found)
+
+
+def _changed_folders(settings: Settings) -> set[str]:
+    return {folder for folder, state in settings.trust_by_folder.items() if state == CHANGED}
 
 
 def ignored_note(settings: Settings) -> tuple[str, ...]:
