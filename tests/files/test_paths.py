@@ -3,6 +3,7 @@
 import os
 import posixpath
 import stat
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -40,6 +41,24 @@ def test_dots_are_followed_after_links(folder: Path, tmp_path: Path) -> None:
     place = resolve("link/../x", str(folder), "/home/x")
 
     assert (place.absolute, place.real) == (f"{folder}/x", f"{tmp_path.resolve()}/other/x")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these links")
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/proc/self/cwd", True), ("/proc/self/cwd/x", True), ("/proc/self/root/etc", True),
+        ("/proc/self/fd/9/x", True), ("/dev/fd/../cwd/x", True), ("/dev/fd/9/x", True), ("/dev/stdin/x", True),
+        ("/dev/stdin/../x", True),
+        ("link/x", True), ("/dev/stdin", False), ("/dev/fd/9", False), ("/proc/self/status", False), ("x/../y", False),
+        ("loop/x", False),
+    ],
+)  # fmt: skip
+def test_a_place_that_each_process_finds_elsewhere_is_marked(path: str, expected: bool, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/proc/thread-self/cwd")
+    (tmp_path / "loop").symlink_to("loop")
+
+    assert locate(path, str(tmp_path)).by_process is expected
 
 
 @pytest.mark.parametrize(("spelling", "expected"), [("~", ""), ("~/", ""), ("~/a/b", "/a/b")])

@@ -109,8 +109,10 @@ def test_the_working_folder_and_all_above_it_are_critical() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".env", ".env.production", "certs/server.pem", "id_rsa", ".ENV", "x/.netrc", "server.KEY"]
-)
+    "name",
+    [".env", ".env.production", "certs/server.pem", "id_rsa", ".ENV", "x/.netrc", "server.KEY", ".env~", "id_rsa.bak",
+     "..env.swp", ".npmrc.old"],
+)  # fmt: skip
 def test_secrets_are_asked_for_unless_a_rule_allows_them(name: str, tmp_path: Path) -> None:
     assert secret(f"/p/{name}")
     world = World(tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.cli.main import run
-from tests.permissions.world import World
+from tests.permissions.world import PROJECT, World
 
 # Each reads .env, sub/secret or sub/secret.gz, or may.
 READS = [
@@ -97,6 +97,14 @@ READS = [
     "ln -s {sub,a.txt} z; cat z/sub/s*", ". /proc/self/cwd/.env", "foo /proc/$$/cwd/.env", "gcc -E /proc/self/cwd/.env",
     "tar cf - /dev/fd/3/.env", "BASH_ENV=$(cat list) bash -c true", "ENV=~+/.env sh -i",
     "BASH_ENV=${y-.env} bash -c true",
+    "cat /dev/fd/../cwd/.env", "cat //dev/./fd/../task/../cwd/.env", "cd /dev/fd; cat ../cwd/.env",
+    "foo --x=/dev/fd/../cwd/.env", "sh -c 'cat /dev/fd/../cwd/.env'", "cp -r /dev/fd/../cwd z", "cat me/.env",
+    "cat /dev/stdin/.env < .", "cat /dev/stdin/../.env < src", "cat /dev/stdin/* < .", "{ cat /dev/stdin/.env; } < .",
+    "grep -r contents /dev/stdin < .", "grep -r contents /dev/fd/3 3< .", "exec 3< .; grep -r contents /dev/fd/3",
+    "tar cf - /dev/stdin < .", "find /dev/stdin/ -type f -exec cat {} + < .", "git diff --no-index /dev/stdin src <> .",
+    "perl -e 'system(q(cat \"$PWD\"/.env))'", "perl -e 'system(q(cat \".\"env))'", "foo 'cat .e\\nv'",
+    "perl -e 'system(q(cat /proc/self/cwd/.env))'", "perl -e 'system(q(cat ${y:-.env}))'",
+    "python3 -c 'os.system(\"cat ${HOME}/proj/.env\")'", "perl -e 'system(q(cat .[[:alpha:]]nv))'",
     "MY_CONFIG_FILE=$y foo", "rgrep contents", "rgrep contents sub", "wc --files0-from=.env{,}",
 ]  # fmt: skip
 # Each writes x or sub/secret, or may.
@@ -130,6 +138,8 @@ def guarded(folder: Path, mode: str = "bypassPermissions", *, kind: str = "deny"
     world = World(folder, mode=mode, rules={**rules, "allow": [] if mode == "bypassPermissions" else ["Bash"]})
     for name in (".env", "x", "sub/secret", "sub/secret.gz", "a.txt", "src/a.py"):
         world.file(name, f"contents of {name}")
+    if not (link := Path(world.at(f"{PROJECT}/me"))).is_symlink():
+        link.symlink_to("/proc/self/cwd")
     return world
 
 
@@ -167,7 +177,7 @@ SPELLINGS = (
     ".env", "./.env", "sub/../.env", ".e*", ".en?", ".[e]nv", "{.env,a.txt}", '"$PWD"/.env', "$x", '"$x"', "${x}", "$1",
     "$(echo .env)", '"$(echo .env)"', "`echo .env`", "a.txt .env", "'.env'",
     ".e'n'v", "$'.e\\x6ev'", "../proj/.env", "s*/../.env", "/proc/self/cwd/.env", "~+/.env", "${y:-.env}", ".e$y*nv",
-    "z/.e*", ".[[:alpha:]]nv",
+    "z/.e*", ".[[:alpha:]]nv", "/dev/fd/../cwd/.env", "/dev/stdin/.env < .", "/dev/fd/3/../.env 3< sub", "me/.env",
 )  # fmt: skip
 FRAMES = (
     "show {}", "x=.env; show {}", "set -- .env; show {}", "cd sub; cd ..; show {}", "for x in .env; do show {}; done",

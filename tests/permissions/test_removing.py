@@ -19,6 +19,12 @@ from tests.permissions.world import HOME, PROJECT, World
 YES = Facts(hook=Opinion(Strength.ALLOW, Verdict.ALLOW, "hook", "yes"))
 # Each removes, or moves away, the root, the home folder or the project, or something of the first two.
 CRITICAL = [
+    'rm -rf /proc/self/cwd/*',
+    'rm -rf /dev/fd/../cwd/*',
+    'rm -rf /dev/stdin/* < .',
+    'rm -rf /dev/fd/3/* 3< .',
+    'find /dev/stdin/ -delete < .',
+    'find /dev/fd/3 -delete 3< .',
     'find ~ -delete',
     'find / -delete',
     'find -delete',

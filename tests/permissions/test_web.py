@@ -25,6 +25,7 @@ from tests.permissions.world import World
         "http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/", "http://[fe80::5efe:10.0.0.1]/", "http://[2001:db8::1]/",
         "http://localhost:3000/", "http://LOCALHOST/", "http://a.localhost/", "http://printer.local/", "http://router/",
         "http://x.internal/", "http://x.home.arpa/", "http://127.0.0.1.nip.io/", "http://x.lan/",
+        "http://kubernetes.default.svc/", "http://vault.service.consul/",
         "http://\uff11\uff12\uff17.0.0.1/", "http://\u24dbocalhost/", "http://127\u30020\u30020\u30021/",
     ],
 )  # fmt: skip

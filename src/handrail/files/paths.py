@@ -54,6 +54,8 @@ class Place:
     """How many hard links the file has; with more than one, another path is the same file."""
     credentials: bool = False
     """Whether it has an ordinary name and a password or token in it."""
+    by_process: bool = False
+    """Whether each process finds another file there: the way goes through its folder, its root or its open files."""
 
 
 MAX_MATCHES = 1_000
@@ -63,6 +65,10 @@ URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 DRIVE = lazy_pattern(r"[A-Za-z]:(?:[\\/]|\Z)")
 UNUSUAL = frozenset("*?{}\\")
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# What each process finds in another place: its folder and its root, and what lies behind its open files.
+OF_PROCESS = lazy_pattern(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|((?:fd|map_files)/[^/]+))\Z")
+MAX_LINKS = 40
+"""As many as Linux follows."""
 O_PATH = getattr(os, "O_PATH", 0)
 """Opens a path without opening its file; only Linux has it."""
 KINDS = {stat.S_IFDIR: FileKind.FOLDER, stat.S_IFIFO: FileKind.PIPE, stat.S_IFSOCK: FileKind.SOCKET}
@@ -92,11 +98,32 @@ def locate(path: str, cwd: str) -> Place:
             real = normalize(os.path.realpath(text))
             kind, links = stat_kind(text, real)
         except (OSError, ValueError) as error:
-            return Place(path, absolute, absolute, False, FileKind.MISSING, f"cannot be looked at: {error}", 0)
-    is_secret = kind is FileKind.FILE and (
-        holds_credentials(real) or (real != absolute and holds_credentials(absolute))
-    )
-    return Place(path, absolute, real, kind not in (FileKind.MISSING, FileKind.LINK), kind, "", links, is_secret)
+            problem = f"cannot be looked at: {error}"
+            by_process = passes_process(text)
+            return Place(path, absolute, absolute, False, FileKind.MISSING, problem, 0, by_process=by_process)
+    linked = real != absolute
+    is_secret = kind is FileKind.FILE and (holds_credentials(real) or (linked and holds_credentials(absolute)))
+    is_there = kind not in (FileKind.MISSING, FileKind.LINK)
+    by_process = (linked or "/../" in text) and status is None and passes_process(text)
+    return Place(path, absolute, real, is_there, kind, "", links, is_secret, by_process)
+
+
+def passes_process(path: str) -> bool:
+    """Whether the way to an absolute path goes through what each process finds in another place: `/dev/fd/../cwd/x`."""
+    here, left, links = "", path.split("/")[::-1], 0
+    while left and links <= MAX_LINKS:
+        name = left.pop()
+        if name in ("", "."):
+            continue
+        here = here.rpartition("/")[0] if name == ".." else f"{here}/{name}"
+        found = OF_PROCESS.match(here) if here.startswith("/proc/") else None
+        if found and (not found[1] or any(left)):
+            return True
+        if target := read_link(here):
+            links += 1
+            here = "" if target.startswith("/") else here.rpartition("/")[0]
+            left += target.split("/")[::-1]
+    return False
 
 
 def exists(path: str, cwd: str) -> bool:
@@ -141,7 +168,7 @@ def read_link(path: str) -> str:
     """The text of a link; empty for anything else."""
     try:
         return str(Path(path).readlink())
-    except OSError:
+    except (OSError, ValueError):
         return ""
 
 
@@ -264,7 +291,7 @@ def open_decided(place: Place, flags: int = os.O_RDONLY) -> int:
     Open exactly the file that was decided on.
 
     No link is followed on the way, so a folder or file that was swapped for a link since the decision is refused.
-    `flags` are those of `os.open`.
+    `flags` are those of `os.open`. Opening never waits, not even for a pipe that took the place of a file.
 
     Raises:
         ToolError: it is no longer what was decided on.
@@ -273,7 +300,7 @@ def open_decided(place: Place, flags: int = os.O_RDONLY) -> int:
     folder = decided_folder(place)
     try:
         name = place.real.rpartition("/")[2] or "."
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
         raise swapped_error(place, error) from error
     finally:

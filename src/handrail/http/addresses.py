@@ -21,7 +21,7 @@ NUMBER = lazy_pattern(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)\Z")
 INTERNAL_NAMES = frozenset(
     (
         "localhost", "local", "internal", "localdomain", "lan", "home", "intranet", "corp", "private", "test",
-        "invalid", "home.arpa", "in-addr.arpa",
+        "invalid", "home.arpa", "in-addr.arpa", "svc", "consul",
         "localtest.me", "lvh.me", "vcap.me", "nip.io", "sslip.io", "xip.io",
     )
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Files as servers and answers need them: whole texts, and single lines."""
 
 import os
+import stat
 from collections.abc import Callable
 
 from handrail.errors import LspError, ToolError
@@ -13,13 +14,16 @@ MAX_FILE = 8 * 1024 * 1024
 
 def read_text(place: Place) -> str:
     """The text of the file that was decided on; LspError if it cannot be had."""
+    not_a_file = LspError(f"{place.spelling!r} is not a file. Give a file of the project as file_path.")
     if place.kind is not FileKind.FILE:
-        raise LspError(f"{place.spelling!r} is not a file. Give a file of the project as file_path.")
+        raise not_a_file
     try:
         descriptor = open_decided(place)
     except (OSError, ToolError) as error:
         raise LspError(f"{place.spelling!r} cannot be read: {getattr(error, 'strerror', '') or error}") from error
     with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise not_a_file
         data = file.read(MAX_FILE + 1)
     if len(data) > MAX_FILE:
         raise LspError(f"{place.spelling!r} has more than {MAX_FILE:,} bytes, which is too much for a language server.")

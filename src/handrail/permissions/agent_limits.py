@@ -84,7 +84,7 @@ def _is_within(case: Case, limit: ToolLimit) -> bool:
     at = 0
     while at < len(case.parts):
         part = case.parts[at]
-        named = part.plain and part.text and index.shell.find(part.text, exact_only=part.exact_only)
+        named = part.plain and part.text and index.shell.find(part.text, exact_only=part.exact_only, narrow=True)
         if not named and not (case.free[at] and (part.transparent or not part.text)):
             return False
         at = part.until if named else at + 1

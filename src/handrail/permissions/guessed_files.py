@@ -3,16 +3,28 @@ Files that a command may write although no table says so: words of programs that
 another command of the line hands it (`echo x | xargs tee`, `tee "$(echo x)"`), and what a search finds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from handrail.permissions.possible_files import ENDINGS, cuts
+from handrail.named_tuples import NamedTuple
+from handrail.permissions.possible_files import ENDINGS, MAX_NAMES, NO_NAME, WILDCARDS, cuts
 from handrail.shell.effects import expand_braces
-from handrail.shell.listing import listed_folders, start_of
-from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, PieceKind, Segment, Word, literal_word
-from handrail.shell.printed_words import printed_words
+from handrail.shell.listing import PLAIN_PATTERN, has_name, listed_folders, start_of
+from handrail.shell.model import (
+    HARMLESS,
+    Analysis,
+    CommandVerdict,
+    Does,
+    Effect,
+    PieceKind,
+    Segment,
+    Word,
+    literal_word,
+)
+from handrail.shell.printed_words import printed_words, variable_of
 from handrail.shell.removals import Follower, Line, Removal, is_known
 from handrail.shell.shell_state import DECLARING
+from handrail.shell.text_programs import COMMANDS, TextKind, program_text
 from handrail.shell.verdict import judge_command
 
 MAX_GUESSED = 40
@@ -26,7 +38,12 @@ NAME_LISTS = {
 }
 """The options with which others do so; of a cluster, one letter."""
 SEARCHES = frozenset(("grep", "egrep", "fgrep"))
-"""They search all that is in a folder; others leave out what is hidden."""
+"""They search all that is in a folder; others leave out what is hidden unless they have one of these options."""
+HIDDEN = ("-.", "-H", "-u", "-g", "--hidden", "--unrestricted", "--glob", "--iglob")
+FD = frozenset(("fd", "fdfind"))
+LS = frozenset(("ls", "dir", "vdir"))
+OPEN = frozenset((PieceKind.INPUT, PieceKind.SUBSTITUTION, PieceKind.PARAMETER))
+MAX_DEPTH = 3
 
 
 def guessed_texts(segment: Segment) -> Iterator[tuple[str, str]]:
@@ -38,6 +55,18 @@ def guessed_texts(segment: Segment) -> Iterator[tuple[str, str]]:
                 texts = [text for known in texts_of(word) for text in texts_in(known)]
                 texts += [text.removesuffix(end) for end in ENDINGS.get(segment.name, ()) for text in texts]
                 yield from ((text, folder or "") for text in dict.fromkeys(texts) for folder in segment.cwds)
+
+
+def names_in_program(segment: Segment) -> list[str]:
+    """What may be names of files in a program that a command is given as text, and that may do more than read."""
+    if segment.verdict is CommandVerdict.READ_ONLY:
+        return []
+    given = program_text(segment)
+    if given.kind not in (TextKind.LANGUAGE, TextKind.FILE) and segment.name not in COMMANDS:
+        return []  # a shell has segments of its own, and another machine files of its own
+    texts = (*given.texts, *(given.fed if given.from_input else ()))
+    names = dict.fromkeys(name for text in texts for name in NO_NAME.split(text) if "." in name or "/" in name)
+    return list(names)[:MAX_NAMES]
 
 
 def texts_of(word: Word) -> list[str]:
@@ -104,43 +133,118 @@ def is_followed(word: Word, *, described: bool) -> bool:
 # Names that a search finds, or that stand in a file
 
 
-def searched_folders(analysis: Analysis) -> Iterator[tuple[int, Segment, Word, str]]:
-    """The folders in which a search finds what a command writes, each with the name that it looks for, if any."""
+class FolderSearch(NamedTuple):
+    """A folder in which one command of a line finds what another writes, and what it finds there."""
+
+    part: int
+    """The index of the command that writes."""
+    segment: Segment
+    top: Word
+    name: str = ""
+    """The pattern that the name of each file has, if it is known."""
+    hidden: bool = True
+    """Whether it finds names that begin with a dot."""
+    deep: bool = True
+    """Whether it goes into folders."""
+    tracked: bool = False
+    """Whether git names the files, which are never its own."""
+
+    def finds(self, path: str) -> bool:
+        """Whether it may find a path, seen from the folder."""
+        names = path.split("/")
+        return (
+            (self.deep or len(names) == 1)
+            and (self.hidden or not any(name.startswith(".") for name in names))
+            and not (self.tracked and ".git" in names)
+            and (not self.name or has_name(path, self.name))
+        )
+
+
+def searched_folders(analysis: Analysis) -> Iterator[FolderSearch]:
+    """The folders in which a search of the line finds what a command of it writes."""
     for part, segment in enumerate(analysis.segments):
         for word in segment.writes:
             if found := [piece for piece in word.pieces if piece.kind in FOUND]:
-                yield part, segment, start_of(word), found[0].name
-        if written_inputs(segment):
-            for source in sources_of(segment):
-                if source.entry == "find":
-                    yield from (
-                        (part, seen_from, word, below.name) for seen_from, word, below in listed_folders(source)
-                    )
-                elif source.name in SEARCHES and is_listing(source) and not has_filter(source):
-                    yield from ((part, source, word, "") for word in source.reads)
+                yield FolderSearch(part, segment, start_of(word), found[0].name)
+        words = (*segment.writes, *written_words(segment, is_open))
+        sources = (source for word in words for source in naming(analysis, segment, word))
+        for source in {id(source): source for source in sources}.values():
+            yield from searches(part, source)
+
+
+def naming(analysis: Analysis, segment: Segment, word: Word, depth: int = 0) -> Iterator[Segment]:
+    """The commands of the line that print what a word stands for: before a pipe, in a substitution, around `-x`."""
+    for piece in word.pieces:
+        if piece.kind is PieceKind.INPUT:
+            yield from sources_of(segment)
+            carriers = (other for other in analysis.segments if any(e.child == segment.argv for e in other.effects))
+            yield from (other for other in carriers if other.name in FD)
+        elif piece.kind is PieceKind.SUBSTITUTION:
+            yield from (source for text, found in segment.inserted if text == piece.text for source in found)
+        elif piece.kind is PieceKind.PARAMETER and depth < MAX_DEPTH:
+            for binding in analysis.bindings:
+                if binding.name == variable_of(piece):
+                    yield from naming(analysis, binding.segment, binding.word, depth + 1)
+
+
+def searches(part: int, source: Segment) -> Iterator[FolderSearch]:
+    """Where a command looks for the names that it prints."""
+    texts = [str(word) for word in source.argv[1:]]
+    if source.entry == "find":
+        yield from (FolderSearch(part, seen_from, top, below.name) for seen_from, top, below in listed_folders(source))
+    elif source.name in LS:
+        dotted, deep = (any(map(partial(has_option, texts), options.split())) for options in ("-a -A --al", "-R --rec"))
+        yield from (FolderSearch(part, source, top, hidden=dotted, deep=deep) for top in source.reads)
+    elif source.entry == "git ls-files":
+        for top in source.reads:
+            wild = not WILDCARDS.isdisjoint(str(top))
+            name = str(top) if wild and PLAIN_PATTERN.match(str(top)) else ""
+            yield FolderSearch(part, source, literal_word(".") if wild else top, name, tracked=True)
+    elif is_listing(source) and not has_filter(source):
+        if source.name == "git":
+            yield FolderSearch(part, source, literal_word("."), tracked=True)
+        elif source.name != "seq":
+            dotted = source.name in SEARCHES or any(map(partial(has_option, texts), HIDDEN))
+            yield from (FolderSearch(part, source, top, hidden=dotted) for top in source.reads)
 
 
 def writes_unknown_names(segment: Segment) -> bool:
-    """Whether it writes files whose names it is handed, and these are text of a file: `xargs tee < list`."""
-    return written_inputs(segment) and not has_known_names(segment)
+    """
+    Whether it is handed text of a file that may name what it writes: `xargs tee < list`.
 
-
-def written_inputs(segment: Segment) -> bool:
-    """Whether it would write, move or remove what it is handed."""
+    A command that only reads names may write all the same if one of them is an option (`xargs sort < list`).
+    """
     if segment.verdict is CommandVerdict.READ_ONLY or not any(map(is_input, segment.argv)):
         return False
+    reads_names = all(effect.does in HARMLESS for effect in effects_on_names(segment, is_input))
+    return (reads_names or bool(written_words(segment, is_input))) and not has_known_names(segment)
+
+
+def written_words(segment: Segment, stands_for_names: Callable[[Word], bool]) -> list[Word]:
+    """The words that are not known before the line runs and would be written, moved or removed if they were names."""
+    if segment.verdict is CommandVerdict.READ_ONLY or not any(map(stands_for_names, segment.argv)):
+        return []
+    effects = effects_on_names(segment, stands_for_names)
+    written = [effect.word for effect in effects if effect.does is Does.WRITES or effect.removes]
+    return [segment.argv[-word.start] for word in written if word is not None and word.start < 0]
+
+
+def effects_on_names(segment: Segment, stands_for_names: Callable[[Word], bool]) -> tuple[Effect, ...]:
+    """What it would do if these words were plain names; the word at `n` starts at `-n` there."""
     words = tuple(
-        literal_word("x")._replace(start=-at) if is_input(word) else word for at, word in enumerate(segment.argv)
+        literal_word("x")._replace(start=-at) if stands_for_names(word) else word
+        for at, word in enumerate(segment.argv)
     )
-    effects = judge_command(words).effects
-    return any(
-        effect.word is not None and effect.word.start < 0 and (effect.does is Does.WRITES or effect.removes)
-        for effect in effects
-    )
+    return judge_command(words).effects
 
 
 def is_input(word: Word) -> bool:
     return any(piece.kind is PieceKind.INPUT for piece in word.pieces)
+
+
+def is_open(word: Word) -> bool:
+    """Whether another command of the line may make its text."""
+    return any(piece.kind in OPEN and piece.values is None for piece in word.pieces)
 
 
 def has_known_names(segment: Segment) -> bool:

@@ -259,7 +259,7 @@ def coverage(case: Case) -> Coverage:
         rules = []
         covers = not despite or not any(inner.conditional for inner in case.parts[at : part.until])
         if by_command and covers and part.plain and part.text and case.opened[at]:
-            rules = index.shell.find(part.text, exact_only=part.exact_only)
+            rules = index.shell.find(part.text, exact_only=part.exact_only, narrow=True)
         free = case.free[at]
         used.update(dict.fromkeys(rules))
         if not (free and (part.transparent or not part.text)):

@@ -29,11 +29,14 @@ MAX_CUTS = 12
 SEPARATORS = frozenset("=:,@+<>|")
 CLUSTER = lazy_pattern(r"-[A-Za-z]{1,6}")
 NO_NAME = lazy_pattern(r"[\s'\"`()\[\]{},;=<>|&:@]+")
-NO_PATTERN = lazy_pattern(r"[\s'\"`(){},;=<>|&:@]+")
+NO_PATTERN = lazy_pattern(r"(?:[\s'\"`(){},;=<>|&@]|(?<!\[):(?!\]))+")  # [:alpha:] is part of a pattern
 IN_TEXT = lazy_pattern(r"[\s'\"`();&]")  # a word with one of these may be a text, in which files are named
-PROCESS_PATH = lazy_pattern(r"/proc/|/dev/fd/")
+PROCESS_PATH = lazy_pattern(r"/proc/|/dev/(?:fd|stdin|stdout|stderr)/")
 LETTER = lazy_pattern(r"\w")
 EXPANDED = lazy_pattern(r"[$`]")
+QUOTES = lazy_pattern(r"[\\'\"]")
+# A variable in a text for a shell, and the word that stands for one that is not set.
+IN_SHELL = lazy_pattern(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-+=?](?P<word>[^}]*))?\})")
 # They name a file that a program reads, and may show.
 FILE_VARIABLES = lazy_pattern(r"\w*(?:ENV|FILE|CONFIG\w*|RC|STARTUP)\Z")
 WILDCARDS = frozenset("*?[")
@@ -100,6 +103,7 @@ def possible_files(analysis: Analysis, places: Places, policy: Policy, lookup: L
     for part, segment in enumerate(analysis.segments):
         found = SegmentFiles(segment, part, places, policy, lookup)
         yield from found.with_endings()
+        yield from found.in_opened_folders()
         if segment.verdict is not CommandVerdict.READ_ONLY:
             yield from found.of_words()
             yield from found.of_texts()
@@ -179,11 +183,20 @@ class SegmentFiles:
         for pattern in patterns:
             for place in self._places(self.segment, pattern):
                 if place is None:
-                    yield from [self.unknown(word)] if is_process_path(word) else []
+                    yield from [self.unknown(word)] if self.is_process_path(word) else []
                 elif self.is_kept_back(place, FileEffect.MAYBE):
                     yield self.file(place, FileEffect.MAYBE)
                 elif place.kind is FileKind.FOLDER and not self.is_copied(word):
                     yield from self.inside(place)
+
+    def is_process_path(self, word: Word) -> bool:
+        """Whether no place is known for it because each process sees another file there."""
+        if any(map(is_unknown, word.pieces)):
+            return False
+        if PROCESS_PATH.search(str(word)) is not None:
+            return True
+        bases = [posixpath.join(self.policy.cwd, folder or "") for folder in self.segment.cwds]
+        return any(self.lookup.locate(text, base).by_process for text in word.alternatives or () for base in bases)
 
     def is_copied(self, word: Word) -> bool:
         """Whether the tables say what a copying command does with it, so that what is in it is looked at there."""
@@ -192,8 +205,18 @@ class SegmentFiles:
 
     def inside(self, folder: Place) -> Iterator[FileAccess]:
         """The files in a folder that it may copy, pack or show."""
-        if self.segment.name in OWN_KINDS:
-            return
+        if self.segment.name not in OWN_KINDS:
+            yield from self.below(folder)
+
+    def in_opened_folders(self) -> Iterator[FileAccess]:
+        """The files in a folder that the shell opens for it: `cat /dev/stdin/x < .`, `grep -r x /dev/fd/3 3< .`."""
+        for redirection in self.segment.redirections:
+            if redirection.operator in ("<", "<>"):
+                for place in self._places(self.segment, redirection.target):
+                    if place is not None and place.kind is FileKind.FOLDER:
+                        yield from self.below(place)
+
+    def below(self, folder: Place) -> Iterator[FileAccess]:
         for name in list_folder(folder, self.lookup):
             if name is None:
                 yield self.unknown(folder.spelling, f"{folder.spelling!r} holds too much to look at")
@@ -234,18 +257,28 @@ class SegmentFiles:
 
     def named_in(self, texts: list[str], *, run: bool = False) -> Iterator[FileAccess]:
         """The files whose names stand in texts, or that a pattern in them matches; `*` is one only in what is run."""
-        names = dict.fromkeys(name for text in texts for name in NO_NAME.split(text) if name)
-        words = (name for text in texts for name in NO_PATTERN.split(text) if is_wild(name))
-        patterns = dict.fromkeys(word for word in words if run or LETTER.search(word))
         for folder in self.segment.cwds:
             base = posixpath.join(self.policy.cwd, folder or "")
+            joined = [self.as_shell_reads(text, base) for text in texts]
+            spelled = (*texts, *joined)
+            names = dict.fromkeys(name for text in spelled for name in NO_NAME.split(text) if name)
+            words = (name for text in spelled for name in NO_PATTERN.split(text) if is_wild(name))
+            patterns = dict.fromkeys(word for word in words if run or LETTER.search(word))
             places = [self.lookup.resolve(name, base, self.policy.home) for name in list(names)[:MAX_NAMES]]
             for name in list(patterns)[:MAX_NAMES]:
                 found = self.lookup.match_files(read_pattern(name, loose=True).parts, base)
                 places += [self.lookup.locate(each, base) for each in found or ()]
             for place in places:
-                if self.is_kept_back(place, FileEffect.MAYBE):
+                if place.by_process:
+                    yield self.unknown(place.spelling)
+                elif self.is_kept_back(place, FileEffect.MAYBE):
                     yield self.file(place, FileEffect.MAYBE_BELOW)
+
+    def as_shell_reads(self, text: str, cwd: str) -> str:
+        """A text as a shell may read it that some program hands it to: no quotes, no variables but known folders."""
+        known = {"PWD": cwd, "HOME": self.policy.home}
+        plain = QUOTES.sub("", text)
+        return IN_SHELL.sub(lambda found: known.get(found["plain"] or found["name"]) or found["word"] or "", plain)
 
     def is_kept_back(self, place: Place, effect: FileEffect) -> bool:
         return has_objection(FileAccess(place, effect, "", paths=paths_of(place)), self.policy)
@@ -314,11 +347,6 @@ def is_unknown(piece: Piece) -> bool:
         return False
     known = piece.kind in FILE_KINDS or piece.kind in (PieceKind.ARITHMETIC, PieceKind.BRACE, PieceKind.PROCESS)
     return not known and piece.values is None
-
-
-def is_process_path(word: Word) -> bool:
-    """Whether no place is known for it because each process sees another file there."""
-    return PROCESS_PATH.search(str(word)) is not None and not any(map(is_unknown, word.pieces))
 
 
 def has_wildcard(piece: Piece) -> bool:

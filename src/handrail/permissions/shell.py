@@ -35,6 +35,19 @@ def compile_shell(spec: str) -> WildcardPattern:
     return WildcardPattern(texts[0], tuple(texts[1:]), tail)
 
 
+def climbs(pattern: WildcardPattern, text: str) -> bool:
+    """Whether a word that begins like a path with a wildcard goes up from there: `build/../x` is not in `build/*`."""
+    before = [piece.rpartition(WORD_END)[2] for piece in (pattern.literal, *pattern.rest[:-1])] if pattern.rest else []
+    words = text.split(WORD_END)
+    return any(
+        word.split("/").count("..") > start.split("/").count("..")
+        for start in before
+        if "/" in start
+        for word in words
+        if word.startswith(start)
+    )
+
+
 def cut(spec: str) -> list[str | None]:
     """Split a spec into texts and wildcards (None); blanks outside quotes become the word separator, `x:*` is `x *`."""
     spec = spec[:-2] + " *" if spec.endswith(":*") else spec
@@ -115,8 +128,8 @@ class ShellIndex:
     def empty(self) -> bool:
         return not (self.exact or self.starts or self.whole)
 
-    def find(self, text: str, *, exact_only: bool = False) -> list[Rule]:
-        """The rules that match one command."""
+    def find(self, text: str, *, exact_only: bool = False, narrow: bool = False) -> list[Rule]:
+        """The rules that match one command; `narrow`: not those with a wildcard in a path that the command leaves."""
         found = list(self.exact.get(text, ()))
         if exact_only:
             return found
@@ -124,7 +137,7 @@ class ShellIndex:
             if length > len(text):
                 break
             for pattern, rule in self.starts.get(text[:length], ()):
-                if pattern.matches(text):
+                if pattern.matches(text) and not (narrow and ".." in text and climbs(pattern, text)):
                     found.append(rule)
         return found
 

@@ -16,17 +16,17 @@ from handrail.permissions.case import ELSEWHERE, TOO_MUCH, Case, limit_listing, 
 from handrail.permissions.command_parts import CommandPart, in_background, parts_of
 from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place, guards_files
-from handrail.permissions.guessed_files import guessed_texts, handed_words, searched_folders
+from handrail.permissions.guessed_files import guessed_texts, handed_words, names_in_program, searched_folders
 from handrail.permissions.implied_paths import SHALLOW, implied_accesses, list_folder
 from handrail.permissions.new_links import NewLink, follow_links, new_links
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import possible_files
-from handrail.permissions.recursive_reads import is_unguarded, paths_in, recursive_reads
+from handrail.permissions.recursive_reads import is_unguarded, recursive_reads
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, PathText, places, reads
 from handrail.shell.listing import gone_through, lists_one_folder
-from handrail.shell.model import Analysis, CommandVerdict, Does, PieceKind, Segment, Word
+from handrail.shell.model import Analysis, CommandVerdict, Does, PieceKind, Segment, Word, literal_word
 from handrail.shell.patterns import read_pattern
 from handrail.shell.removals import Removal, possible_removals, removals
 
@@ -136,8 +136,13 @@ def guarded_files(analysis: Analysis, finder: "Finder", lookup: Lookup) -> Itera
         yield from unless_too_much(possible_files(analysis, finder.places, finder.policy, lookup), otherwise)
 
 
-def is_of_process(path: str) -> bool:
-    return path.startswith(PROCESS_FOLDERS) and PROCESS_PATH.match(path) is not None
+def is_of_process(place: Place) -> bool:
+    path = place.absolute
+    return place.by_process or (path.startswith(PROCESS_FOLDERS) and PROCESS_PATH.match(path) is not None)
+
+
+def is_open_file(place: Place) -> bool:
+    return place.absolute.startswith(("/dev/fd/", "/dev/stdin"))
 
 
 class Finder:
@@ -152,16 +157,23 @@ class Finder:
 
     def files(self, segment: Segment, word: Word, effect: FileEffect, part: int) -> Iterator[FileAccess]:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
-        for place in self.places(segment, word):
-            yield assess_place(self.policy, place, effect, str(word), part, redirected=redirected)
+        for place in self.found_places(segment, word):
+            known = None if place is None or is_of_process(place) else place
+            yield assess_place(self.policy, known, effect, str(word), part, redirected=redirected)
+            if place is not known and effect is FileEffect.WRITE:  # its name is known, whichever folder it is in
+                yield from self.protected_files([place], word, part)
         if effect is FileEffect.WRITE and has_loop_name(word):
             yield assess_place(self.policy, None, effect, str(word), part, redirected=redirected)
 
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
         """Every place that a word can mean in the folders its command may run in; None means any place."""
+        found = self.found_places(segment, word)
+        return (None if place is not None and is_of_process(place) else place for place in found)
+
+    def found_places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
+        """The same, with the places where each process finds another file."""
         found = places(segment, word, self.policy.cwd, self.policy.home, self.find)
-        found = (each for place in found for each in self.with_links(place, segment))
-        return (None if place is not None and is_of_process(place.absolute) else place for place in found)
+        return (each for place in found for each in self.with_links(place, segment))
 
     def with_links(self, place: Place | None, segment: Segment) -> Iterator[Place | None]:
         """A place, and where it leads through links that other commands of the line make."""
@@ -216,7 +228,11 @@ class Finder:
                 path = posixpath.join(base, text)
                 if not removal.guessed or critical(path, policy.home, policy.working_dirs):
                     for place in filter(None, self.with_links(self.lookup.locate(text, base), removal.segment)):
-                        yield assess_place(policy, place, effect, str(removal.word), part)
+                        yield assess_place(policy, self.worst_case(place), effect, str(removal.word), part)
+
+    def worst_case(self, place: Place) -> Place:
+        """The working folder in place of what each process finds elsewhere: it may stand there, or have it open."""
+        return self.lookup.locate(self.policy.cwd, "/") if is_of_process(place) or is_open_file(place) else place
 
     def guess_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
         """The files that a command may touch of whose words the tables do not say everything."""
@@ -224,6 +240,11 @@ class Finder:
             base = posixpath.join(self.policy.cwd, folder)
             if "/" in text or "." in text or (text and self.lookup.exists(text, base)):
                 yield assess_place(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
+        for text in names_in_program(segment):
+            for base in (posixpath.join(self.policy.cwd, folder or "") for folder in segment.cwds):
+                place = self.lookup.resolve(text, base, self.policy.home)
+                if place.kind is not FileKind.FOLDER:  # programs name those to leave them out
+                    yield from self.protected_files([place], literal_word(text), part)
 
     def find_handed(self, analysis: Analysis) -> Iterator[FileAccess]:
         """The protected files whose names one command of a line hands to another that writes."""
@@ -242,12 +263,13 @@ class Finder:
 
     def find_searched(self, analysis: Analysis, lookup: Lookup) -> Iterator[FileAccess]:
         """A protected file in each folder in which a search finds what a command writes."""
-        for part, segment, top, name in searched_folders(analysis):
-            for folder in self.places(segment, top):
+        for search in searched_folders(analysis):
+            for folder in self.places(search.segment, search.top):
                 if folder is None or folder.kind is not FileKind.FOLDER:
                     continue
-                paths = paths_in(folder, filter(None, list_folder(folder, lookup)), name)
-                found = self.protected_files((Place(path, path, path) for path in paths), top, part)
+                names = filter(search.finds, filter(None, list_folder(folder, lookup)))
+                paths = (posixpath.join(folder.real, name) for name in names)
+                found = self.protected_files((Place(path, path, path) for path in paths), search.top, search.part)
                 yield from (file._replace(shown=file.paths[0]) for file in islice(found, 1))
 
 

@@ -9,7 +9,9 @@ from functools import lru_cache
 from handrail.shell.patterns import NamePattern
 
 # Names of files and folders that hold keys, tokens, passwords or what a person typed.
-NAMES = frozenset(
+COPIED = ".env .netrc .npmrc id_rsa id_ed25519".split()
+COPIES = ("{}~", ".{}.swp", "{}.bak", "{}.old")  # the names under which editors and people keep a copy
+NAMES = frozenset(copy.format(name) for copy in COPIES for name in COPIED) | frozenset(
     """
     .env .envrc .netrc _netrc .pgpass .my.cnf .npmrc .yarnrc.yml .pypirc .git-credentials .htpasswd .vault-token
     .ssh .gnupg .aws .azure .kube .docker .password-store .terraformrc .boto .s3cfg .dockercfg

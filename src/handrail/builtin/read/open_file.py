@@ -65,8 +65,7 @@ class OpenFile:
                 raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
             missing(place, services)
         try:
-            # if it was replaced by a pipe, opening it would wait for a writer
-            descriptor = open_decided(place, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = open_decided(place)
         except FileNotFoundError:
             missing(place, services)
         except OSError as error:
