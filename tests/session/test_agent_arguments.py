@@ -71,7 +71,8 @@ def calls(*uses: Any) -> ScriptedModel:
         ({"hooks": {"PreTool": [print]}}, "hooks has 'PreTool', which is not an event. Did you mean 'PreToolUse'?"),
         ({"hooks": {"Frobnicate": [print]}}, "hooks has 'Frobnicate', which is not an event. There are PreToolUse"),
         ({"hooks": {"PreToolUse": [{"hooks": []}]}}, "in the form of the settings are given as hooks=Hooks({...})"),
-        ({"settings": {"model": "x"}}, "settings is {'model': 'x'}. Give True, False, the path of a file"),
+        ({"settings": ["model"]}, "settings is ['model']. Give True, False, the path of a file, or its content as a"),
+        ({"settings": {"model": Path}}, "settings cannot be written as JSON: Object of type type is not"),
         ({"settings": "no.json"}, "settings is 'no.json', which is not a file"),
         ({"tools": [print]}, "print is not a tool. Put @tool above a function"),
         ({"tools": [Unfinished]}, "Unfinished is a class. Give an instance of it: Unfinished()"),
@@ -173,10 +174,15 @@ async def test_rules_of_the_arguments_decide_and_the_callback_gets_what_they_lea
         pytest.param(False, "ok", id="no file counts without settings"),
         pytest.param(True, "denied", id="the files of the folder count"),
         pytest.param("rules.json", "denied", id="one file counts"),
+        pytest.param({"permissions": {"deny": ["Read(notes.txt)"]}}, "denied", id="a dictionary counts"),
     ],
 )
 async def test_rules_of_files_hold_only_with_settings(
-    settings: bool | str, status: str, folder: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    settings: bool | str | dict[str, Any],
+    status: str,
+    folder: Path,
+    env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(folder)
     rules = json.dumps({"permissions": {"deny": ["Read(notes.txt)"]}})

@@ -90,7 +90,7 @@ class ToolSession:
         deny: Iterable[str] = (),
         mode: str = "",
         can_use_tool: "CanUseTool | None" = None,
-        settings: bool | str | Path = False,
+        settings: bool | str | Path | Mapping[str, Any] = False,
         hooks: "Mapping[str, Function | HookCallback | Sequence[Function | HookCallback]] | Hooks | None" = None,
         state_dir: Path | str | None = None,
         env: Mapping[str, str] | None = None,

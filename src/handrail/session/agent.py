@@ -78,8 +78,8 @@ class Agent(Generic[Structured]):
     `allow`, `ask` and `deny` are rules such as `Bash(git status)`, `mode` is the permission mode. What they leave open
     goes to `can_use_tool(tool_name, input, question)`, which returns Allow, Deny, True or False; without it, it is
     refused. With `settings=True` the settings files of the user and of this folder count as well, with
-    `settings="file.json"` that one; without, no file does. `hooks`: functions by event, asked before and after calls
-    and at the turning points of a run.
+    `settings="file.json"` that one, with `settings={...}` these; without, no file does. `hooks`: functions by event,
+    asked before and after calls and at the turning points of a run.
 
     `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: True keeps the conversation, an
     id resumes the session of that id or begins it. `agents`: kinds of sub-agents, beside the built-in ones.
@@ -108,7 +108,7 @@ class Agent(Generic[Structured]):
         deny: Iterable[str] = (),
         mode: str = "",
         can_use_tool: "CanUseTool | None" = None,
-        settings: bool | str | Path = False,
+        settings: bool | str | Path | Mapping[str, Any] = False,
         hooks: "Mapping[str, Function | HookCallback | Sequence[Function | HookCallback]] | Hooks | None" = None,
         output: "type[Structured] | Json | None" = None,
         limits: Limits = NO_LIMITS,

@@ -1,5 +1,6 @@
 """What `Agent` is given, checked and made into a specification. Wrong arguments raise here, with what is expected."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -110,13 +111,25 @@ def check_builtin_tools(wanted: bool | Iterable[str]) -> tuple[str, ...] | None:
 
 
 def settings_flags(
-    settings: bool | str | Path, mode: str, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]
+    settings: bool | str | Path | Mapping[str, Any],
+    mode: str,
+    allow: Iterable[str],
+    ask: Iterable[str],
+    deny: Iterable[str],
 ) -> SettingsFlags:
     """The rules that the caller gives, and which settings files count beside them."""
     if mode not in ("", *MODES):
         raise HandrailError(f"mode is {mode!r}. Choose one of {', '.join(MODES)}.")
-    check_type("settings", settings, (bool, str, Path), "True, False, the path of a file, or its content as JSON")
+    expected = "True, False, the path of a file, or its content as a dictionary or as JSON"
+    check_type("settings", settings, (bool, str, Path, Mapping), expected)
     file = "" if isinstance(settings, bool) else str(settings)
+    if isinstance(settings, Mapping):
+        try:
+            file = json.dumps(dict(settings))
+        except (TypeError, ValueError) as error:
+            raise HandrailError(
+                f"settings cannot be written as JSON: {error}. Give texts, numbers and lists."
+            ) from error
     if file and not file.lstrip().startswith("{") and not Path(file).is_file():
         raise HandrailError(f"settings is {file!r}, which is not a file. Give True, False, or the path of a file.")
     given = SettingsFlags(
