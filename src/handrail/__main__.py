@@ -5,6 +5,8 @@ import sys
 
 from handrail import __version__
 
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl+C ended."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -28,7 +30,10 @@ def program() -> "NoReturn":
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed; what is opened later must not take its place
             setattr(sys, name, open(os.open(os.devnull, os.O_WRONLY), "w"))  # noqa: SIM115, PTH123  # until the end
-    code = main()
+    try:
+        code = main()
+    except KeyboardInterrupt:  # while the first modules were loaded
+        code = INTERRUPTED
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

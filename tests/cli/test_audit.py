@@ -43,6 +43,18 @@ ALLOW_RULE = "user settings ~/.handrail/settings.json:4: Bash(touch *)"
 DENY_RULE = "user settings ~/.handrail/settings.json:7: Bash(rm *)"
 
 
+def test_a_call_that_a_hook_refused_is_listed_with_what_the_hook_said(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = {"type": "command", "command": "echo not on Fridays >&2; exit 2"}
+    hooks = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
+    (project.parent / "home/.handrail/settings.json").write_text(json.dumps(hooks))
+    run(["call", "Bash", '{"command": "ls"}'])
+    capsys.readouterr()
+
+    assert "objects: not on Fridays" in audit(capsys).splitlines()[4]
+
+
 @pytest.mark.usefixtures("project")
 def test_every_decision_is_listed_with_the_rule_that_made_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(row["tool"], row["kind"], row["decision"], row["rule"]) for row in rows(capsys)] == [

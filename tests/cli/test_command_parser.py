@@ -35,6 +35,9 @@ SLIPS = [
     pytest.param(["config", "get", "x", "--qqq"], "--qqq is not a flag of handrail config get.\n", id="inner flag"),
     pytest.param(["tools", "nope"], "handrail tools: error: unexpected word 'nope'", id="a word too many"),
     pytest.param(
+        ["permissions", "explain", "Bash", "--json", "{}", "nope"], "unexpected word 'nope'", id="a word after a flag"
+    ),
+    pytest.param(
         ["call", "--allowedTools", "Bash", "Read", "{}"],
         "TOOL, JSON. A flag with several values took",
         id="eaten words",
@@ -54,3 +57,9 @@ def test_a_slip_in_a_command_is_named_by_the_command_that_was_meant(
 
     assert left.value.code == 2
     assert says in capsys.readouterr().err
+
+
+def test_a_flag_may_stand_between_the_words_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["permissions", "explain", "Bash", "--json", '{"command": "ls"}'])
+
+    assert '"input": {"command": "ls"}' in capsys.readouterr().out

@@ -15,6 +15,8 @@ from tests.forked import program, unmeasured
 
 from handrail.cli.main import run
 
+TOO_DEEP = "nested too deeply" if sys.version_info < (3, 14) else "the input is not JSON"
+"""Python 3.14 reads on to the end, which is missing."""
 LIGHT = {"handrail", "handrail.__main__", "importlib", "typing"}
 
 
@@ -62,7 +64,9 @@ def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
 
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith('usage: handrail ["PROMPT"] [flags]')
-    assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
+    assert ran.stderr.endswith(
+        "handrail: nothing was asked for. Give a prompt in quotes, a command, or piped input with -p.\n"
+    )
 
 
 def test_help_of_a_command_inside_a_command_is_its_own(tmp_path: Path) -> None:
@@ -213,7 +217,7 @@ def test_a_call_hands_programs_the_data_of_its_result_whatever_the_file_holds(tm
         pytest.param(
             ["call", "LSP", "{}"], 2, "held back here: language servers need a trusted folder", id="held back"
         ),
-        pytest.param(["call", "Read", "[" * 50_000], 2, "nested too deeply", id="deep JSON"),
+        pytest.param(["call", "Read", "[" * 50_000], 2, TOO_DEEP, id="deep JSON"),
         pytest.param(["call", "Read", "{"], 2, "the input is not JSON", id="broken JSON"),
         pytest.param(["call", "Read", "[]"], 2, "a JSON list, and an object is needed", id="JSON that is no object"),
         pytest.param(["call", "Read", "{}"], 2, "'file_path' is missing", id="an invalid input"),
@@ -244,6 +248,28 @@ def test_nothing_is_written_anywhere_without_need(tmp_path: Path) -> None:
     handrail("call", "Glob", '{"pattern": "*"}', cwd=tmp_path)
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.parent.relative_to(tmp_path) for path in written] == [Path("state/audit")]  # the decision, and no more
+
+
+def test_an_interrupt_while_the_program_loads_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'handrail.cli.main': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from handrail.__main__ import program\n"
+        "program()"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "-p", "hi"],
+        cwd=tmp_path,
+        env=unmeasured(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
 
 
 def test_an_interrupted_call_ends_with_130(tmp_path: Path) -> None:

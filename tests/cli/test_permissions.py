@@ -103,6 +103,13 @@ def test_explain_names_the_rule_its_file_and_line_and_what_each_layer_says(
     )
 
 
+def test_explain_takes_a_domain_as_rules_write_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    denied = '{"permissions": {"deny": ["WebFetch(domain:*.example.com)"]}}'
+
+    assert explained(capsys, "WebFetch(domain:a.example.com)", "--settings", denied)["decision"] == "deny"
+    assert explained(capsys, "WebFetch(domain:example.org)", "--settings", denied)["decision"] == "ask"
+
+
 def test_explain_shows_where_paths_lead(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = explained(capsys, "Read(link/hosts)")
 

@@ -110,8 +110,9 @@ async def test_the_prefix_of_consecutive_requests_is_the_same_and_debug_says_so(
     assert "CHANGED" not in ran.errors
 
 
-async def test_json_output_is_one_result(tmp_path: Path) -> None:
-    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--output-format", "json")
+@pytest.mark.parametrize("flags", [("--output-format", "json"), ("--json",)], ids=["long", "short"])
+async def test_json_output_is_one_result(flags: tuple[str, ...], tmp_path: Path) -> None:
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", *flags)
 
     [result] = ran.lines
     assert {key: result[key] for key in ("type", "subtype", "is_error", "result", "num_turns", "terminal_reason")} == {

@@ -17,11 +17,20 @@ class CommandParser(argparse.ArgumentParser):
     """An argparse parser that names the missing word, the likely flag, and the command that refused it."""
 
     _words: Sequence[str] = ()
+    _intermixed = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; what is left over is an error of this command, and not of those above it."""
+        if self._intermixed:
+            return super().parse_known_args(args, namespace)
         self._words = [*(sys.argv[1:] if args is None else args)]
         found, extra = super().parse_known_args(args, namespace)
+        if extra and not self._sub_commands():  # argparse gives up optional words at the first flag
+            self._intermixed = True
+            try:
+                found, extra = self.parse_known_intermixed_args(self._words, namespace)
+            finally:
+                self._intermixed = False
         if extra:
             self.error(f"unexpected word {extra[0]!r}")
         return found, extra

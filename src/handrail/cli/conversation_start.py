@@ -25,7 +25,7 @@ Open = Callable[[dict[str, str]], Session]
 KEPT, ONCE, SERVER, DEMO, LEAVE = "kept", "once", "server", "demo", "leave"
 GREETING = """handrail works in {folder}. What should it do?
 You are asked before anything that the rules and the mode do not allow.
-@ names a file, / a command. /help shows more, Esc interrupts, Ctrl+D exits."""
+@ names a file, / a command. /help shows more, {interrupt} interrupts, Ctrl+D exits."""
 
 
 class Asks(Protocol):
@@ -80,10 +80,10 @@ async def ask_session(chosen: argparse.Namespace, asker: Asks) -> None:
     chosen.resume = found
 
 
-def greet(chosen: argparse.Namespace, session: Session, say: Callable[[str], None]) -> None:
-    """Say how to begin, if nothing was said yet."""
+def greet(chosen: argparse.Namespace, session: Session, say: Callable[[str], None], *, interrupt: str = "Esc") -> None:
+    """Say how to begin, and the key that interrupts, if nothing was said yet."""
     if not session.conversation.messages and not any(chosen.words):
-        say(GREETING.format(folder=session.settings.places.cwd))
+        say(GREETING.format(folder=session.settings.places.cwd, interrupt=interrupt))
 
 
 async def open_with_key(chosen: argparse.Namespace, asker: Asks, open_session: Open) -> Session:
@@ -99,7 +99,7 @@ async def open_with_key(chosen: argparse.Namespace, asker: Asks, open_session: O
         await ask_key(chosen, asker, env, problem)
 
 
-async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], problem: str) -> None:
+async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], problem: str, slip: str = "") -> None:
     """Ask for a key or a server, and put it where the person says; HandrailError = leave."""
     choices = (
         DialogChoice(KEPT, "Enter a key, and save it in ~/.handrail/settings.json", edit=""),
@@ -110,7 +110,7 @@ async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], 
     )
 
     def body(width: int, _rows: int) -> Sequence[str]:
-        return [clip(f"  {row}", width) for row in wrap(problem, max(width - 2, 10))]
+        return [clip(f"  {row}", width) for row in wrap(f"{slip} {problem}".strip(), max(width - 2, 10))]
 
     reply = await asker.ask(DialogQuestion("handrail needs a model", choices, body))
     if reply is not None and reply.value == DEMO:
@@ -121,6 +121,10 @@ async def ask_key(chosen: argparse.Namespace, asker: Asks, env: dict[str, str], 
         return
     if reply is None or reply.value == LEAVE or not text:
         raise HandrailError(problem)
+    if not text.isascii() or len(text.split()) > 1:
+        slip = "That is not a key: it has spaces or characters beyond ASCII. Nothing was saved."
+        await ask_key(chosen, asker, env, problem, slip)
+        return
     name = "ANTHROPIC_API_KEY" if text.startswith("sk-ant") or "OPENAI" not in problem else "OPENAI_API_KEY"
     env[name] = os.environ[name] = text
     if reply.value == KEPT:

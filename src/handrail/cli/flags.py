@@ -103,6 +103,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--output-format", choices=("text", "json", "stream-json"), default="text", help="format of the output"
     )
+    top.add_argument(
+        "--json", action="store_const", dest="output_format", const="json", help="the same as --output-format json"
+    )
     top.add_argument("--input-format", choices=("text", "stream-json"), default="text", help="format of the input")
     _add_session_flags(top)
     _add_program_flags(top)

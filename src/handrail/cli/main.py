@@ -38,7 +38,17 @@ def _is_run(arguments: Sequence[str]) -> bool:
     return bool({"-p", "--print"} & set(arguments)) and first not in commands.COMMANDS
 
 
-ONE_SHOT = ("-p", "--print", "--output-format", "--input-format", "--json-schema", "--quiet", "--no-ask", "--ask")
+ONE_SHOT = (
+    "-p",
+    "--print",
+    "--output-format",
+    "--json",
+    "--input-format",
+    "--json-schema",
+    "--quiet",
+    "--no-ask",
+    "--ask",
+)
 """Flags of a run that answers and leaves, also on a terminal."""
 
 
@@ -55,7 +65,9 @@ def _do(arguments: Sequence[str]) -> int:
         return converse(arguments)
     if not arguments:
         commands.parser().print_help(sys.stderr)
-        sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt in quotes, or a command.\n")
+        sys.stderr.write(
+            "\nhandrail: nothing was asked for. Give a prompt in quotes, a command, or piped input with -p.\n"
+        )
         return USAGE
     if _is_run(arguments):
         prompted: Callable[[Sequence[str]], int] = _import_command("handrail.cli.run").run

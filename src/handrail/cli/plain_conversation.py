@@ -76,7 +76,7 @@ async def open_chat(chosen: argparse.Namespace, front: "PlainFront") -> Chat:
     await ask_trust(chosen, front)
     await ask_session(chosen, front)
     session = await open_with_key(chosen, front, open_for)
-    greet(chosen, session, front.say)
+    greet(chosen, session, front.say, interrupt="Ctrl+C")
     return Chat(session, front, chat_commands())
 
 
@@ -186,7 +186,7 @@ class PlainFront:
         self._view.on_event(event)
         if isinstance(event, RunEnded):
             if event.is_error:
-                self.say(event.problem or event.why.value.replace("_", " "), "bad")
+                self.say(event.report, "bad")
             self._view.close()
             self._view = None
 
@@ -227,8 +227,8 @@ class PlainFront:
             about = f": {choice.detail}" if choice.detail else ""
             for row in wrap(plain(f"  {number}. {choice.label}{about}"), width, "     "):
                 write(row)
-        write(plain(ways_to_answer(question)))
         self._keyboard.discard()  # what was typed before the question could be read is no answer to it
+        write(plain(ways_to_answer(question)))
         while True:
             typed = await self._keyboard.line()
             if typed is None or not typed.strip():

@@ -358,6 +358,23 @@ async def test_without_a_key_the_person_chooses_and_nothing_is_an_error_page(pro
             await leave(terminal)
 
 
+async def test_text_that_cannot_be_a_key_is_not_saved(project: Path) -> None:
+    async with ModelServer([], strict=True) as server:
+        env = variables(server, project)
+        bare = {name: value for name, value in env.items() if not name.startswith(("ANTHROPIC", "OPENAI"))}
+        async with Conversing(project, bare, "Hi there.", "--model", "gpt-x") as terminal:
+            await terminal.until_asked()
+            terminal.type("1")
+            await terminal.until("Enter confirms")
+            terminal.type("export OPENAI_API_KEY=x\r")
+            await terminal.until("That is not a key")
+            await terminal.until_asked()
+            terminal.type("5")
+            await terminal.until("There is no key")
+
+    assert not (Path(env["HOME"]) / ".handrail/settings.json").exists()
+
+
 async def test_the_server_that_is_used_if_no_address_is_given_is_named_and_asked(project: Path) -> None:
     async with ModelServer([], strict=True) as server:
         env = variables(server, project) | {"HTTP_PROXY": server.url, "NO_PROXY": ""}

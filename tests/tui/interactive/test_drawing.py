@@ -11,8 +11,10 @@ from rich.cells import cell_len
 
 from handrail.cli.terminal_commands import desktop_notice
 from handrail.conversation.blocks import Json, Text, ToolResult, ToolUse
+from handrail.conversation.messages import AssistantMessage, Message, UserMessage
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta
 from handrail.loop.events import RunEnded
+from handrail.loop.loop_messages import interruption_message
 from handrail.loop.state import Move, Why
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress
@@ -23,6 +25,7 @@ from handrail.tui.interactive.dialog import DialogChoice, DialogQuestion, Dialog
 from handrail.tui.interactive.diff import diff_lines
 from handrail.tui.interactive.file_index import FileIndex
 from handrail.tui.interactive.frames import ScreenBlock
+from handrail.tui.interactive.history_blocks import history_blocks
 from handrail.tui.interactive.input_line import PastedTexts
 from handrail.tui.interactive.markdown import MAX_OPEN, OpenAnswer, markdown_lines
 from handrail.tui.interactive.paint import NONE, THEMES
@@ -265,6 +268,40 @@ def test_a_long_paste_is_folded_and_sent_in_full() -> None:
     assert pasted.unfold(f"Look: {folded} and [pasted text #9, 3 lines]") == (
         f"Look: {text.replace(chr(13), '')} and [pasted text #9, 3 lines]"
     )
+
+
+def test_a_newline_at_the_end_of_a_paste_is_not_one_more_line() -> None:
+    pasted = PastedTexts()
+
+    assert "300 lines" in pasted.fold("line\n" * 300)
+    assert "300 lines" in pasted.fold("line\n" * 299 + "line")
+
+
+def test_a_resumed_conversation_shows_what_was_called_and_why_a_call_failed() -> None:
+    calls = (
+        ToolUse("1", "Bash", {"command": "make"}),
+        ToolUse("2", "Bash", {"command": "rm x"}),
+        ToolUse("3", "Ls", {}),
+    )
+    refused = ToolResult("2", (Text("Bash(rm x) was refused: not today.\nAsk the user."),), is_error=True)
+    messages: list[Message] = [
+        UserMessage((Text("Build it."),)),
+        AssistantMessage((Text("I build."), *calls)),
+        UserMessage((ToolResult("1", (Text("built"),)), refused, ToolResult("3", (Text("x"),)))),
+        interruption_message(Why.ABORTED_TOOLS),
+    ]
+
+    rows = [row for block in history_blocks(messages, NONE) for row in block.lines(80)]
+
+    assert [row.rstrip() for row in rows if row.strip()] == [
+        "> Build it.",
+        "I build.",
+        "* Bash make",
+        "x Bash rm x",
+        "    Bash(rm x) was refused: not today.",
+        "* Ls",
+        "The user interrupted while tools were running.",
+    ]
 
 
 def test_why_a_call_was_refused_does_not_steer_the_terminal() -> None:

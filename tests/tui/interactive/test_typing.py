@@ -375,6 +375,48 @@ async def test_in_vi_escape_ends_typing_before_it_interrupts(project: Path) -> N
     assert '"some words"' in server.requests[0].raw.decode()
 
 
+async def test_the_transcript_of_a_resumed_conversation_begins_where_it_began(project: Path) -> None:
+    async with ModelServer([Reply((CHECK,)), said("Checked.")], strict=True) as server:
+        allowed = ("--allowedTools", "Bash(./check *)")
+        async with Conversing(project, variables(server, project), "Run the checks.", *allowed) as first:
+            await first.until("Checked.")
+            await leave(first)
+        async with Conversing(project, variables(server, project), "--continue", rows=40) as terminal:
+            await terminal.until("Checked.")
+            await terminal.until("mode default")
+            terminal.type("\x0f")
+            await terminal.until("q leaves, / searches")
+            assert "--- earlier you" in terminal.shown
+            assert '"command": "./check --all"' in terminal.shown
+            terminal.type("q")
+            await terminal.until("mode default")
+            terminal.type("/exit\r")
+            assert await terminal.code() == 0
+
+
+async def test_line_by_line_the_greeting_names_the_key_that_interrupts_there(project: Path) -> None:
+    async with (
+        ModelServer([], strict=True) as server,
+        Conversing(project, variables(server, project), "--plain") as terminal,
+    ):
+        await terminal.until("Ctrl+C interrupts")
+        assert "Esc" not in terminal.whole
+        terminal.type("/exit\n")
+        assert await terminal.code() == 0
+
+
+async def test_line_by_line_a_refused_call_is_said_to_be_an_interruption(project: Path) -> None:
+    async with (
+        ModelServer([Reply((CHECK,))], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.", "--plain") as terminal,
+    ):
+        await terminal.until("Type a number, then Enter")
+        terminal.type("4\n")
+        await terminal.until("it was interrupted while tools were running")
+        terminal.type("/exit\n")
+        assert await terminal.code() == 0
+
+
 async def test_a_small_terminal_shows_what_is_asked_about_and_ctrl_o_all_of_it(project: Path) -> None:
     words = " ".join(f"word{number}" for number in range(40))
     call = ToolUse("t1", "Bash", {"command": f"./check {words}"})

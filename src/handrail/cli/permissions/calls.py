@@ -99,7 +99,10 @@ class KnownTools:
         field = self.get(name).subject
         if not field:
             raise HandrailError(f"{name} takes nothing in brackets. Give its input as JSON.")
-        return ToolUse("call-1", name, {field: rest[:-1]})
+        subject = rest[:-1]
+        if field == "url" and subject.startswith("domain:"):
+            subject = f"https://{subject.removeprefix('domain:')}/"
+        return ToolUse("call-1", name, {field: subject})
 
     def _read_input(self, tool: str, text: str) -> Json:
         try:

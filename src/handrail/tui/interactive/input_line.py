@@ -30,7 +30,7 @@ class PastedTexts:
     def fold(self, text: str) -> str:
         """What is put into the input line for a paste: the text, or a placeholder if it is long."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-        lines = text.count("\n") + 1
+        lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= FOLDED_LINES and len(text) <= FOLDED_CHARACTERS:
             return text
         self._count += 1

@@ -110,7 +110,9 @@ class Terminal:
 
     async def _open(self, open_chat: OpenChat) -> None:
         self.chat = await open_chat(self)
-        self.show_history(self.chat.session.conversation.messages)
+        messages = self.chat.session.conversation.messages
+        self.show_history(messages)
+        self.chat.transcript.add_history(messages)
         self.refresh()
         self.turns.begin(self.chat)
 

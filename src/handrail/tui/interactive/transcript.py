@@ -2,9 +2,10 @@
 
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from handrail.conversation.blocks import Text, Thinking
+from handrail.conversation.blocks import Text, Thinking, ToolResult, ToolUse
+from handrail.conversation.messages import AssistantMessage, Message, UserMessage
 from handrail.conversation.plain import plain
 from handrail.loop.events import BlockComplete, LoopEvent, Notice, QueuedMessageTaken, RunEnded, RunStarted
 from handrail.tools.call_report import call_report
@@ -12,6 +13,7 @@ from handrail.tools.events import CallFinished
 from handrail.tui.call_lines import duration
 
 MAX_ENTRIES, MAX_ENTRY = 1_000, 20_000
+EARLIER = "earlier"
 
 
 class TranscriptText:
@@ -32,8 +34,7 @@ class TranscriptText:
             case BlockComplete(model=model, block=Thinking(text)):
                 self._add(f"{model}, thinking", text)
             case CallFinished(outcome):
-                given = json.dumps(outcome.use.input, ensure_ascii=False, indent=2, default=repr)
-                lines = [f"input: {given}", *call_report(outcome)[1:]]
+                lines = [f"input: {_as_json(outcome.use.input)}", *call_report(outcome)[1:]]
                 self._add(f"{outcome.use.name}: {outcome.status.value}", "\n".join([*lines, "", outcome.result.text]))
             case Notice(text):
                 self._add("note", text)
@@ -43,11 +44,36 @@ class TranscriptText:
             case _:
                 pass
 
-    def _add(self, who: str, text: str) -> None:
+    def add_history(self, messages: Iterable[Message]) -> None:
+        """Take in the messages of a conversation that is resumed; their times are not known here."""
+        for message in messages:
+            if isinstance(message, UserMessage | AssistantMessage):
+                who = "you" if isinstance(message, UserMessage) else message.model or "model"
+                for block in message.content:
+                    self._add_earlier(block, who)
+
+    def _add_earlier(self, block: object, who: str) -> None:
+        match block:
+            case ToolResult():
+                self._add(f"result{': error' if block.is_error else ''}", block.text, EARLIER)
+            case ToolUse(name=name, input=values):
+                self._add(name, f"input: {_as_json(values)}", EARLIER)
+            case Thinking(text):
+                self._add(f"{who}, thinking", text, EARLIER)
+            case Text(text):
+                self._add(who, text, EARLIER)
+            case _:
+                pass
+
+    def _add(self, who: str, text: str, when: str = "") -> None:
         more = f"\n(+{len(text) - MAX_ENTRY:,} more characters)" if len(text) > MAX_ENTRY else ""
-        self._entries.append(f"--- {self._now()} {plain(who)}\n{plain(text[:MAX_ENTRY])}{more}")
+        self._entries.append(f"--- {when or self._now()} {plain(who)}\n{plain(text[:MAX_ENTRY])}{more}")
 
     @property
     def text(self) -> str:
         """All of it."""
         return "\n\n".join(self._entries) or "Nothing was said yet."
+
+
+def _as_json(values: object) -> str:
+    return json.dumps(values, ensure_ascii=False, indent=2, default=repr)
