@@ -1,9 +1,11 @@
 """
-One call through `Agent` with a scripted model, beside the executor alone; and many conversations beside one.
+One call per turn through `Agent` with a scripted model, beside the bare event loop and the executor alone; what opening
+an `Agent` takes; and many conversations beside one.
 
     python -m benchmarks.agent_bench [--json]
 
-Costs are CPU time of this process; both sides take turns, and the figures are those of the first decile.
+Costs are CPU time of this process; all sides take turns, and the figures are those of the first decile. The cost of a
+turn is what further turns add to a conversation, so that opening and closing it do not count.
 """
 
 import argparse
@@ -15,14 +17,14 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 
-from benchmarks.engine_bench import ours, quiet
+from benchmarks.engine_bench import bare, ours, quiet
 
 from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.lazy import NEW_OBJECTS
 from handrail.testing import ScriptedModel
 
-ROUNDS, TURNS, MANY = 40, 50, 500
+ROUNDS, FEW, TURNS, MANY = 40, 10, 50, 500
 
 
 @tool(read_only=True)
@@ -43,6 +45,12 @@ async def conversation(turns: int, folder: str) -> None:
     assert answer.text == "Done."
 
 
+async def bare_loop() -> None:
+    """As many calls as a conversation has, one after the other, with nothing but the event loop."""
+    for _ in range(TURNS):
+        await bare(1)
+
+
 async def executor_alone() -> None:
     """As many answers with one call as a conversation has, one after the other."""
     for _ in range(TURNS):
@@ -59,10 +67,13 @@ async def cpu(work: Callable[[], Awaitable[object]], parts: int) -> float:
 async def measure() -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="handrail-agent-") as folder:
         await conversation(TURNS, folder)
-        alone, through = [], []
+        least, alone, short, long = [], [], [], []
         for _ in range(ROUNDS):
+            least.append(await cpu(bare_loop, TURNS))
             alone.append(await cpu(executor_alone, TURNS))
-            through.append(await cpu(lambda: conversation(TURNS, folder), TURNS))
+            short.append(await cpu(lambda: conversation(FEW, folder), 1))
+            long.append(await cpu(lambda: conversation(FEW + TURNS, folder), 1))
+        turn = (quiet(long) - quiet(short)) / TURNS
         gc.freeze()  # as the command line program does after its set-up, like the next line
         gc.set_threshold(NEW_OBJECTS)
         one = quiet([await cpu(lambda: conversation(TURNS, folder), TURNS) for _ in range(ROUNDS)])
@@ -70,9 +81,11 @@ async def measure() -> dict[str, float]:
         few = quiet([await cpu(lambda: conversation(10, folder), 10) for _ in range(ROUNDS)])
     return {
         "executor alone, one call per answer (us)": quiet(alone),
-        "through Agent, one call per turn (us)": quiet(through),
-        "through Agent / executor": quiet(through) / quiet(alone),
-        "the same after gc.freeze (us)": one,
+        "through Agent, one call per turn (us)": turn,
+        "through Agent / bare event loop": turn / quiet(least),
+        "through Agent / executor": turn / quiet(alone),
+        "an Agent: opening, a prompt, closing (us)": quiet(short) - FEW * turn,
+        "a conversation after gc.freeze, a turn (us)": one,
         f"{MANY} conversations at once, a turn (us)": many,
         f"{MANY} conversations / one": many / few,
     }

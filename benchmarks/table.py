@@ -73,7 +73,8 @@ ROWS = (
     Row("ten calls per turn, the executor", "engine_bench", "ours / bare, 10 per turn", "", "bare event loop", 8.8),
     Row("a call that declares a file", "engine_bench", "Editing: 100 queued (us)", "Trivial: 100 queued (us)",
         "a call that declares none", 1.5),
-    Row("one call per turn through `Agent`", "agent_bench", "through Agent / executor", "", "the executor", 3.0),
+    Row("one call per turn through `Agent`", "agent_bench", "through Agent / bare event loop", "",
+        "bare event loop", 18.4),
     Row("500 conversations at once, CPU per turn", "agent_bench", "500 conversations / one", "", "one alone", 1.2),
 )  # fmt: skip
 
