@@ -6,7 +6,8 @@ What starting and leaving costs.
 `handrail --version` beside a bare interpreter in CPU time; `handrail -p` from its start to the first request that a
 model server on loopback gets, beside a floor program with httpx2, in wall time; then the time from the last byte of
 output to the end of the process, its memory, and what the first call of a tool takes, which loads what the first
-request did without. All programs have their bytecode, as installed ones do, in a folder of this benchmark.
+request did without. One start has a user's MCP server that needs a second to answer, and whose tools are known from
+the start before. All programs have their bytecode, as installed ones do, in a folder of this benchmark.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.mcp_bench import SERVER
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
@@ -51,6 +54,9 @@ STATE = tempfile.TemporaryDirectory(prefix="handrail-state-")
 ENVIRONMENT["HANDRAIL_STATE_DIR"] = STATE.name  # not among the owner's sessions
 
 
+CONFIG = tempfile.TemporaryDirectory(prefix="handrail-config-")
+
+
 class Started(NamedTuple):
     """Milliseconds: start to first request (and CPU), its answer to the next request, last output to the end."""
 
@@ -71,16 +77,19 @@ def cpu(command: list[str]) -> float:
     return sorted(spent)[RUNS // 4] * 1000
 
 
-async def started(replies: list[Reply], thinking: float, *command: str, bytecode: bool = True) -> Started:
+async def started(
+    replies: list[Reply], thinking: float, *command: str, bytecode: bool = True, config: str = ""
+) -> Started:
     """A program against a model that thinks for some seconds before its first answer."""
-    unwritten = {} if bytecode else {"PYTHONPYCACHEPREFIX": NOWHERE, "PYTHONDONTWRITEBYTECODE": "1"}
+    other = {} if bytecode else {"PYTHONPYCACHEPREFIX": NOWHERE, "PYTHONDONTWRITEBYTECODE": "1"}
+    other |= {"HANDRAIL_CONFIG_DIR": config} if config else {}
     thought = asyncio.Event()
     replies[0] = replace(replies[0], gates={0: thought})
     async with ModelServer(replies) as server:
         began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
             *(word.replace("URL", server.url) for word in command),
-            env={**ENVIRONMENT, "ANTHROPIC_BASE_URL": server.url, **unwritten},
+            env={**ENVIRONMENT, "ANTHROPIC_BASE_URL": server.url, **other},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -113,15 +122,25 @@ async def request_time(server: ModelServer, process: asyncio.subprocess.Process,
     return time.perf_counter()
 
 
+def add_server() -> None:
+    """Write down a user's server, and let a start that waits for it pin its tools."""
+    entry = ("slow", "--", sys.executable, "-S", "-c", SERVER.strip(), "1")
+    here = ENVIRONMENT | {"HANDRAIL_CONFIG_DIR": CONFIG.name}
+    subprocess.run([HANDRAIL, "mcp", "add", "--scope", "user", *entry], env=here, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([HANDRAIL, "mcp", "lock", "slow"], env=here, stdout=subprocess.DEVNULL, check=True)
+
+
 async def starts() -> dict[str, float]:
     """Ours and the floor take turns; the figures are those of the first quartile."""
     answer, call = Reply((Text("Hello"),)), Reply((ToolUse("t1", "Read", {"file_path": "README.md"}),))
     ours = (HANDRAIL, "-p", "hi")
-    kinds = ("floor", "plain", "leaving", "calling", "calling at once", "floor uncompiled", "uncompiled")
+    kinds = ("floor", "plain", "server", "leaving", "calling", "calling at once", "floor uncompiled", "uncompiled")
+    add_server()
     seen: dict[str, list[Started]] = {kind: [] for kind in kinds}
     for _ in range(STARTS + 1):
         seen["floor"].append(await started([answer], 0, sys.executable, "-c", FLOOR, "URL"))
         seen["plain"].append(await started([answer], 0, *ours))
+        seen["server"].append(await started([answer], 0, *ours, config=CONFIG.name))
         seen["leaving"].append(await started([answer], 0.1, *ours))  # the tools are being loaded just then
         seen["calling"].append(await started([call, answer], 0.6, *ours))
         seen["calling at once"].append(await started([call, answer], 0, *ours))
@@ -138,6 +157,7 @@ async def starts() -> dict[str, float]:
         "handrail -p, start to first request (ms)": mine,
         "handrail -p / floor": mine / base,
         "handrail -p / floor, in CPU time": usual("plain", attrgetter("work")) / usual("floor", attrgetter("work")),
+        "with a known MCP server / without": usual("server", attrgetter("request")) / mine,
         "without bytecode, start to first request (ms)": usual("uncompiled", attrgetter("request")),
         "the same / floor without bytecode": usual("uncompiled", attrgetter("request"))
         / usual("floor uncompiled", attrgetter("request")),

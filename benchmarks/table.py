@@ -51,6 +51,8 @@ ROWS = (
     Row(
         "start without bytecode", "start_bench", "the same / floor without bytecode", "", "floor without bytecode", 1.1
     ),
+    Row("start with an MCP server whose tools are known", "start_bench", "with a known MCP server / without", "",
+        "start without it", 1.3),
     by_floor("first call, the model answers at once", FIRST, "one read, model answers at once", 40),
     by_floor("first call, the model thought for 0.8 s", FIRST, "one read, model thought for 0.8 s", 20),
     by_floor("ten reads as first calls, at once", FIRST, "ten reads, at once", 38),

@@ -21,10 +21,11 @@ from handrail.mcp.messages import Message
 from handrail.mcp.peer import ExchangeWire, Peer
 from handrail.mcp.server import Server, TimeLimits
 from handrail.mcp.stdio import StdioWire
-from handrail.mcp.tools import McpTool, progress_of, tool_name, tools_of
+from handrail.mcp.tools import McpTool, progress_of, tools_of
 from handrail.processes.spawn import ProcessSpec
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.mcp_names import tool_name
 from handrail.tools.permission import Decision, Verdict
 from handrail.tools.tool import PLAIN_VIEW, McpInfo
 from tests.forked import reference_server, unmeasured

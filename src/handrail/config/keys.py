@@ -199,7 +199,7 @@ KEYS = (
     Key(
         "mcpWaitMs",
         AMOUNT,
-        "How many milliseconds the first request waits for MCP servers (default: 150; 0 = not at all).",
+        "How many milliseconds the first request waits for MCP servers (default: 150 for new ones, 0 for known ones).",
     ),
     Key(
         "toolSearch.mode",

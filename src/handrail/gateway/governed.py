@@ -23,7 +23,6 @@ from handrail.gateway.client import McpClient, use_client
 from handrail.gateway.content import call_result
 from handrail.gateway.listing import PREFIX, tool_definition
 from handrail.mcp.messages import INVALID_PARAMS
-from handrail.mcp.tools import tool_name
 from handrail.session.build import open_session
 from handrail.session.no_model import NoModel
 from handrail.session.overlapping_calls import OverlappingCalls
@@ -31,7 +30,7 @@ from handrail.session.servers.servers import Servers
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec
 from handrail.tools.context import ProgressCallback, RunContext
-from handrail.tools.mcp_names import RESOURCE_TOOLS
+from handrail.tools.mcp_names import RESOURCE_TOOLS, tool_name
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import SEARCH_TOOL, AnyTool
 from handrail.tools.tool import McpInfo

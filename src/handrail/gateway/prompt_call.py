@@ -7,9 +7,9 @@ from handrail.errors import McpError, ToolError
 from handrail.mcp.connection import ServerConnection
 from handrail.mcp.known_places import named_access
 from handrail.mcp.offers import RemotePrompt
-from handrail.mcp.tools import tool_name
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.mcp_names import tool_name
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Verdict
 from handrail.tools.raw import RawTool

@@ -15,10 +15,10 @@ from handrail.mcp.connection import ServerConnection
 from handrail.mcp.messages import INVALID_PARAMS
 from handrail.mcp.offers import RemotePrompt
 from handrail.mcp.server import PartialArgument
-from handrail.mcp.tools import tool_name
 from handrail.session.overlapping_calls import OverlappingCalls
 from handrail.tools.catalog import instructions_text
 from handrail.tools.context import McpResource
+from handrail.tools.mcp_names import tool_name
 
 MAX_INSTRUCTIONS = 16_384
 EXPRESSION = re.compile(r"\{[^{}]*\}")

@@ -50,11 +50,14 @@ class EventQueue:
         connecting = [name for name, status in servers.items() if status == "pending"] if servers else []
         if pool.find_listed(SEARCH_TOOL) is None:
             connecting = []
-        has_new_servers = not conversation.announced_servers.issuperset(connecting)
-        if has_new_servers or (pool.deferred and pool.held != conversation.announced_tools):
-            conversation.announced_tools = pool.held
-            conversation.announced_servers = conversation.announced_servers.union(connecting)
-            self.add(Attachment("tools", (Text(announcement(pool, connecting)),)))
+        expected = conversation.catalog.expected_tools() if connecting else {}
+        unknown = [name for name in connecting if name not in expected.values()]
+        tools = pool.held.union(expected)
+        has_new_servers = not conversation.announced_servers.issuperset(unknown)
+        if has_new_servers or ((pool.deferred or expected) and tools != conversation.announced_tools):
+            conversation.announced_tools = tools
+            conversation.announced_servers = conversation.announced_servers.union(unknown)
+            self.add(Attachment("tools", (Text(announcement(pool, unknown, expected)),)))
         self._announce_instructions()
 
     def _announce_instructions(self) -> None:

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.blocks import ResultBlock
 from handrail.conversation.logger import get_logger
@@ -24,6 +24,7 @@ from handrail.errors import (
     SessionLostError,
     UnreachableError,
 )
+from handrail.lazy import lazy
 from handrail.mcp.config import REMOTE, ServerConfig, place_of
 from handrail.mcp.known_places import NOWHERE
 from handrail.mcp.offers import INSTRUCTIONS
@@ -31,9 +32,13 @@ from handrail.mcp.open_peer import NO_PARTS, ServerParts, open_server
 from handrail.mcp.peer import OnProgress
 from handrail.mcp.server import Listing, PartialArgument, Server
 from handrail.mcp.server_changes import BACKOFF, ServerChanges
-from handrail.mcp.tools import McpTool, tools_of
 from handrail.records import record
 from handrail.tools.output import Output
+
+if TYPE_CHECKING:
+    from handrail.mcp import tools as mcp_tools
+else:  # it loads what checks schemas, and a first request does not wait for that
+    mcp_tools = lazy("handrail.mcp.tools")
 
 log = get_logger(__name__)
 
@@ -64,7 +69,7 @@ class ServerConnection:
         self.name = name
         self.status = "pending"
         self.error = ""
-        self.tools: tuple[McpTool, ...] = ()
+        self.tools: tuple[mcp_tools.McpTool, ...] = ()
         self.problems: tuple[str, ...] = ()
         self.instructions = ""
         """What it says about the use of its tools."""
@@ -197,7 +202,7 @@ class ServerConnection:
         described, refused = self._parts.accept(self.name, server.described)
         accepted = [tool for tool in described if tool.name != INSTRUCTIONS]
         self.instructions = next((tool.description for tool in described if tool.name == INSTRUCTIONS), "")
-        self.tools, problems = tools_of(self, accepted, self.tools, self._parts.result_chars)
+        self.tools, problems = mcp_tools.tools_of(self, accepted, self.tools, self._parts.result_chars)
         self.problems = (*refused, *problems)
 
     def _fail(self, status: str, error: str) -> None:

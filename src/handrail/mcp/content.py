@@ -11,6 +11,8 @@ from handrail.tools.output import McpMeta, Output, json_text
 MAX_BLOCKS = 500
 MAX_IMAGE = 5 * 1024 * 1024
 MAX_FILE = 32 * 1024 * 1024
+RESULT_CHARS = 100_000
+"""The most characters of a result before the whole goes to disk."""
 IMAGES = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
 """The image types that models accept, and how each begins. A refused image would spoil all later requests."""
 

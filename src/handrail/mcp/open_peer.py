@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from handrail.errors import McpError, SandboxError
 from handrail.lazy import lazy
 from handrail.mcp.config import Authorizer, ServerConfig, place_of
-from handrail.mcp.content import SaveFile, no_files
+from handrail.mcp.content import RESULT_CHARS, SaveFile, no_files
 from handrail.mcp.environment import basic_environment
 from handrail.mcp.eras import EraMemory
 from handrail.mcp.handshake import greet
@@ -17,7 +17,6 @@ from handrail.mcp.messages import Message
 from handrail.mcp.offers import RemoteTool
 from handrail.mcp.peer import ExchangeWire, Peer, ServerEvents
 from handrail.mcp.server import Server, TimeLimits
-from handrail.mcp.tools import RESULT_CHARS
 from handrail.processes.sandbox_contract import Sandbox
 from handrail.processes.spawn import ProcessSpec
 from handrail.processes.trace_context import trace_variables

@@ -1,6 +1,5 @@
 """Wraps tools of MCP servers as Tools. Annotations of a server may make a tool faster, never more allowed."""
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ import jsonschema_rs
 
 from handrail.conversation.blocks import Json
 from handrail.errors import McpError, ToolDefinitionError, ToolError
-from handrail.mcp.content import output_of
+from handrail.mcp.content import RESULT_CHARS, output_of
 from handrail.mcp.known_places import ServerPlace, named_access
 from handrail.mcp.messages import shown_text
 from handrail.mcp.offers import RemoteTool
@@ -19,7 +18,7 @@ from handrail.mcp.parameter_headers import parameter_headers
 from handrail.mcp.peer import OnProgress
 from handrail.tools.access import Access
 from handrail.tools.context import Progress, RunContext, ToolContext
-from handrail.tools.mcp_names import normalise, server_name
+from handrail.tools.mcp_names import tool_name
 from handrail.tools.output import Output
 from handrail.tools.raw import RawTool
 from handrail.tools.tool import McpInfo, PromptView
@@ -27,11 +26,9 @@ from handrail.tools.tool import McpInfo, PromptView
 MAX_DESCRIPTION = 2048
 DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
 KNOWN_DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
-MAX_NAME = 64
 MAX_TITLE = 100
 MAX_NEWS = 1_000
 MAX_RESULT = 500_000
-RESULT_CHARS = 100_000
 
 
 class ToolCaller(Protocol):
@@ -136,15 +133,6 @@ def progress_of(notification: Mapping[str, Any]) -> Progress:
 
 def _number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
-
-
-def tool_name(server: str, tool: str) -> str:
-    """The name that models see; the first double underscore ends the server. A long one ends in a stable digest."""
-    name = f"mcp__{server_name(server)}__{normalise(tool)}"
-    if len(name) <= MAX_NAME:
-        return name
-    digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
-    return f"{name[: MAX_NAME - 9]}_{digest}"
 
 
 def tools_of(

@@ -11,9 +11,10 @@ from handrail.errors import ToolDefinitionError
 from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, obstacle, with_activated
 from handrail.tools.search import Searchable, SearchIndex, parameter_text
 from handrail.tools.stub import ListedTool
-from handrail.tools.tool import PLAIN_VIEW, check_tool
+from handrail.tools.tool import PLAIN_VIEW, McpInfo, check_tool
 
 MAX_ANNOUNCED, MAX_NAMED = 200, 20
+NOTHING: Mapping[str, str] = {}
 
 Settle: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
 
@@ -31,7 +32,9 @@ class Catalog:
         self._pool: Pool | None = None
         self._index: SearchIndex | None = None
         self.settle: Settle = _nothing_comes
-        """Waits, for a while, for servers whose tools are not known yet."""
+        """Waits, for a while, for servers that are still connecting."""
+        self.expected: Callable[[], Iterable[tuple[str, McpInfo]]] = tuple
+        """The tools that these servers had in earlier sessions."""
 
     @property
     def pool(self) -> Pool:
@@ -49,6 +52,10 @@ class Catalog:
             or ("it cannot be used now" if entry.name in disabled else "no tool waits to be searched for")
             for entry in missing
         }
+
+    def expected_tools(self) -> dict[str, str]:
+        """The tools that servers bring when they are connected, each with its server; none that a rule denies."""
+        return {name: mcp.server for name, mcp in self.expected() if not self._ingredients.denied(name, mcp)}
 
     def refresh(self, *, mcp: tuple[AnyTool, ...] | None = None) -> Pool:
         """
@@ -131,14 +138,15 @@ def _searchable(tool: ListedTool) -> Searchable:
     return Searchable(tool.name, tool.search_hint, text, parameter_text(json.loads(tool.schema_json)))
 
 
-def announcement(pool: Pool, connecting: Sequence[str] = ()) -> str:
+def announcement(pool: Pool, connecting: Sequence[str] = (), expected: Mapping[str, str] = NOTHING) -> str:
     """
     The note that tells the model which tools it can search for; empty when there are none.
 
     It goes outside the cached prefix, because it shrinks with every tool that is found. `connecting` are servers whose
-    tools are not known yet.
+    tools are not known yet, `expected` the known tools of others that are not connected yet, each with its server.
     """
-    lines = _lines(pool)
+    mcp = {tool.name: tool.mcp.server for tool in pool.listed if tool.mcp}
+    lines = _lines(tuple(dict.fromkeys((*pool.deferred, *expected))), {**mcp, **expected})
     if connecting:
         lines.append(f"the tools of these MCP servers, still connecting (a search waits): {_name_list(connecting)}")
     return f"{LOADABLE_TOOLS}{SEARCH_TOOL} before they are used:\n" + "\n".join(lines) if lines else ""
@@ -156,15 +164,14 @@ def _name_list(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMED]) + more
 
 
-def _lines(pool: Pool) -> list[str]:
+def _lines(names: Sequence[str], servers_by_tool: Mapping[str, str]) -> list[str]:
     """Every name, or one line per server when there are too many; never more than `MAX_ANNOUNCED` lines."""
-    if len(pool.deferred) <= MAX_ANNOUNCED:
-        return list(pool.deferred)
+    if len(names) <= MAX_ANNOUNCED:
+        return list(names)
     own: list[str] = []
     servers: Counter[str] = Counter()
-    mcp = {tool.name: tool.mcp.server for tool in pool.listed if tool.mcp}
-    for name in pool.deferred:
-        if server := mcp.get(name):
+    for name in names:
+        if server := servers_by_tool.get(name):
             servers[server] += 1
         else:
             own.append(name)

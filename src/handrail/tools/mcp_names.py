@@ -1,11 +1,14 @@
 """Names of MCP servers and tools, as rules and models spell them."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 
 RESOURCE_TOOLS = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
 """The tools that list and read what servers offer besides tools."""
+
+MAX_NAME = 64
 
 
 @lru_cache(maxsize=1_024)
@@ -18,6 +21,15 @@ def normalise(name: str) -> str:
 def server_name(name: str) -> str:
     """A server's name without double underscores, so that `mcp__server__tool` splits in only one way."""
     return re.sub(r"_{2,}", "_", normalise(name)).strip("_") or "_"
+
+
+def tool_name(server: str, tool: str) -> str:
+    """The name that models see; the first double underscore ends the server. A long one ends in a stable digest."""
+    name = f"mcp__{server_name(server)}__{normalise(tool)}"
+    if len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
+    return f"{name[: MAX_NAME - 9]}_{digest}"
 
 
 def server_of(tool: str, servers: Mapping[str, str]) -> tuple[str, str]:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from handrail.mcp.environment import basic_environment
 from handrail.mcp.messages import Message
-from handrail.mcp.tools import tool_name
 from handrail.session.servers.servers import Servers
-from handrail.tools.mcp_names import server_name
+from handrail.tools.mcp_names import server_name, tool_name
 from tests.processes.seen import read_pipe
 
 pytestmark = pytest.mark.anyio

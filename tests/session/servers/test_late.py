@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import anyio
 import pytest
 
 from handrail.conversation.blocks import Text, ToolResult
-from handrail.conversation.messages import UserMessage
+from handrail.conversation.messages import Attachment, UserMessage
+from handrail.mcp.lock import PinnedTool, write_lock
 from handrail.mcp.messages import Message
 from handrail.session.build import open_session
+from handrail.session.servers import servers
 from handrail.session.session import Session
 from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.testing import ScriptedModel, gate, say, use
@@ -20,6 +23,8 @@ from handrail.tools.pool import Deferral
 from tests.forked import unmeasured
 
 pytestmark = pytest.mark.anyio
+SDK_SERVER = {"type": "sdk"}
+FORECAST = {"name": "forecast", "description": "The weather.", "inputSchema": {"type": "object"}}
 
 
 class SlowServer:
@@ -30,9 +35,8 @@ class SlowServer:
 
     async def carry(self, _name: str, message: Message) -> Message:
         await self.may_answer.wait()
-        tools = [{"name": "forecast", "description": "The weather.", "inputSchema": {"type": "object"}}]
         prompts = [{"name": "plan"}]
-        result: dict[str, Any] = {"capabilities": {"tools": {}, "prompts": {}}, "tools": tools, "prompts": prompts}
+        result: dict[str, Any] = {"capabilities": {"tools": {}, "prompts": {}}, "tools": [FORECAST], "prompts": prompts}
         if message.get("method") == "tools/call":
             result = {"content": [{"type": "text", "text": "sunny"}]}
         if message.get("method") == "prompts/get":
@@ -41,14 +45,21 @@ class SlowServer:
 
 
 def opened(
-    folder: Path, model: ScriptedModel, slow: SlowServer, deferral: Deferral | None = None, wait: str = "0"
+    folder: Path,
+    model: ScriptedModel,
+    slow: SlowServer,
+    deferral: Deferral | None = None,
+    wait: str = "0",
+    entry: Mapping[str, Any] = SDK_SERVER,
+    deny: Sequence[str] = (),
 ) -> Session:
-    (folder / "settings.json").write_text(json.dumps({"mcpWaitMs": int(wait), "permissions": {"allow": ["mcp__slow"]}}))
+    settings: dict[str, Any] = {"permissions": {"allow": ["mcp__slow"], "deny": list(deny)}}
+    if wait:
+        settings["mcpWaitMs"] = int(wait)
+    (folder / "settings.json").write_text(json.dumps(settings))
     env = unmeasured() | {"HANDRAIL_STATE_DIR": str(folder / "state"), "HANDRAIL_CONFIG_DIR": str(folder)}
     env |= {"HANDRAIL_MCP_WAIT_MS": ""}
-    spec = SessionSpec(
-        folder, tools=ToolOptions(mcp_servers={"slow": {"type": "sdk"}}, deferral=deferral), slash_commands=True
-    )
+    spec = SessionSpec(folder, tools=ToolOptions(mcp_servers={"slow": entry}, deferral=deferral), slash_commands=True)
     return open_session(spec, env, SessionHost(model=model, mcp_transport=slow.carry, on_warning=lambda _text: None))
 
 
@@ -172,3 +183,90 @@ async def test_a_tool_that_a_new_rule_denies_is_not_found_any_more(tmp_path: Pat
     found = {block.tool_use_id: str(block) for block in blocks if isinstance(block, ToolResult)}
     assert "mcp__slow__forecast" in found["1"]
     assert "No tool fits" in found["2"]
+
+
+# Servers whose tools are known from an earlier session
+
+
+@pytest.fixture
+def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the tools of the server were approved; a wait for servers would not end in it."""
+    tool = PinnedTool("forecast", "The weather.", {"type": "object"})
+    (tmp_path / ".handrail").mkdir()
+    words = PinnedTool("(instructions)", "Look at the sky.")
+    lock = write_lock({"slow": {"forecast": tool, "(instructions)": words}})
+    (tmp_path / ".handrail" / "mcp.lock").write_text(lock)
+    monkeypatch.setattr(servers, "FIRST_WAIT", 3600.0)
+    return tmp_path
+
+
+async def after_request(model: ScriptedModel, slow: SlowServer) -> None:
+    """Let the server answer as soon as the model was asked."""
+    while not model.requests:
+        await asyncio.sleep(0)
+    slow.may_answer.set()
+
+
+def announcements(session: Session) -> list[str]:
+    notes = [each for each in session.conversation.messages if isinstance(each, Attachment) and each.kind == "tools"]
+    return ["".join(block.text for block in each.content if isinstance(block, Text)) for each in notes]
+
+
+@pytest.mark.proves("D2")
+async def test_the_first_request_names_tools_from_an_earlier_session_and_waits_for_no_server(known: Path) -> None:
+    slow = SlowServer()
+    calls = [[use("1", "ToolSearch", query="select:mcp__slow__forecast")], [use("2", "mcp__slow__forecast")]]
+    model = ScriptedModel([*calls, [say("done")]])
+    session = opened(known, model, slow, Deferral("on"), wait="")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(after_request(model, slow))
+        group.create_task(work(session))
+
+    (note,) = announcements(session)  # what the server has is what was announced
+    assert [line for line in note.splitlines() if "slow" in line] == ["mcp__slow__forecast"]
+    request: Any = model.requests[0]
+    assert note in str(request.history.messages).replace("\\n", "\n")
+    blocks = [block for each in session.conversation.messages for block in getattr(each, "content", ())]
+    assert [block.text for block in blocks if isinstance(block, ToolResult)][-1] == "sunny"
+
+
+async def test_a_known_tool_that_a_rule_denies_is_not_named(known: Path) -> None:
+    slow = SlowServer()
+    model = ScriptedModel([[say("done")]])
+    session = opened(known, model, slow, Deferral("on"), wait="", deny=["mcp__slow__forecast"])
+
+    await work(session)
+
+    assert "forecast" not in str(announcements(session))
+
+
+@pytest.mark.parametrize(
+    ("wait", "entry", "lock"),
+    [
+        pytest.param("60000", SDK_SERVER, "", id="as the settings say"),
+        pytest.param("", {**SDK_SERVER, "alwaysLoad": True}, "", id="for a server that always loads"),
+        pytest.param("", SDK_SERVER, "{", id="if what was approved cannot be read"),
+    ],
+)
+async def test_a_server_is_waited_for_where_its_tools_are_needed_or_not_known(
+    known: Path, wait: str, entry: Mapping[str, Any], lock: str
+) -> None:
+    if lock:
+        (known / ".handrail" / "mcp.lock").write_text(lock)
+    slow = SlowServer()
+    model = ScriptedModel([[say("done")]])
+    session = opened(known, model, slow, Deferral("on"), wait=wait, entry=entry)
+    asked: list[int] = []
+
+    async def answer_later() -> None:
+        await anyio.wait_all_tasks_blocked()
+        asked.append(len(model.requests))
+        slow.may_answer.set()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(work(session))
+        group.create_task(answer_later())
+
+    assert asked == [0]
+    assert len(model.requests) == 1

@@ -17,12 +17,13 @@ from handrail.errors import HandrailError, InputError, ToolDefinitionError
 from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.offers import RemoteTool
 from handrail.mcp.server import Server
-from handrail.mcp.tools import McpTool, progress_of, tool_name
+from handrail.mcp.tools import McpTool, progress_of
 from handrail.permissions.decide import case_of
 from handrail.permissions.matching import matching_rules
 from handrail.permissions.rules import Behaviour
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.context import RunContext
+from handrail.tools.mcp_names import tool_name
 from handrail.tools.output import Output
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import McpInfo

@@ -14,7 +14,7 @@ from handrail.config.server_lists import refusal_reason
 from handrail.config.shown_values import show_text
 from handrail.config.snapshot import Settings
 from handrail.conversation.plain import plain_json
-from handrail.mcp.tools import tool_name
+from handrail.tools.mcp_names import tool_name
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """One MCP server of a session's configuration: its entry, its connection, and what people were told of it."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.mcp.config import expand_variables
@@ -21,6 +21,8 @@ class ConfiguredServer:
         self.connection: ServerConnection
         self.said = "pending"
         """The status that a person knows of."""
+        self.known_tools: Sequence[str] | None = None
+        """The tools that were approved in an earlier session, by its own names; None if it is new."""
         self.is_awaited = False
         self.was_missed = False
         """Whether a person was told that the work begins without it."""
@@ -34,6 +36,11 @@ class ConfiguredServer:
     def is_connecting(self) -> bool:
         """Whether it has not answered since it was first asked."""
         return self.status == "pending" and not self.connection.is_settled
+
+    @property
+    def always_loads(self) -> bool:
+        """Whether the model is sent the definitions of its tools from the first request on."""
+        return self.entry.get("alwaysLoad") is True
 
     async def connect_now(self) -> None:
         """Connect, and wait until that is settled; no one is told of it as of a change."""

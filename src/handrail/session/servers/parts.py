@@ -5,23 +5,30 @@ import mimetypes
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.builtin.services import ToolServices
-from handrail.dispatch.approval.sdk import CallbackHandler
 from handrail.errors import McpError
 from handrail.files.private_folder import make_private_folder
 from handrail.hooks.runner import Hooks
+from handrail.lazy import lazy, once
+from handrail.mcp.content import RESULT_CHARS
 from handrail.mcp.eras import EraMemory
-from handrail.mcp.host import ClientHost
+from handrail.mcp.host import ClientHost, Elicitation, ElicitationAnswer
 from handrail.mcp.open_peer import ServerParts
-from handrail.mcp.tools import RESULT_CHARS
 from handrail.processes.sandbox_contract import Sandbox
 from handrail.records import record
-from handrail.session.servers.elicitation import Elicitor
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.session.spec import SessionHost
 from handrail.session.tools import CHARS_PER_TOKEN
 from handrail.tools.context import RunContext
+
+if TYPE_CHECKING:
+    from handrail.dispatch.approval import sdk
+    from handrail.session.servers import elicitation
+else:  # few servers ask
+    sdk = lazy("handrail.dispatch.approval.sdk")
+    elicitation = lazy("handrail.session.servers.elicitation")
 
 
 @record
@@ -37,10 +44,17 @@ class SessionDoors:
 
 def server_parts(host: SessionHost, settings: SessionSettings, doors: SessionDoors) -> ServerParts:
     """What all servers of a session share."""
-    handler = CallbackHandler(host.can_use_tool) if host.can_use_tool else host.handler
-    elicitor = Elicitor(doors.hooks, handler, doors.run)
+
+    @once
+    def elicitor() -> "elicitation.Elicitor":
+        handler = sdk.CallbackHandler(host.can_use_tool) if host.can_use_tool else host.handler
+        return elicitation.Elicitor(doors.hooks, handler, doors.run)
+
+    async def elicit(question: Elicitation) -> ElicitationAnswer:
+        return await elicitor().elicit(question)
+
     return ServerParts(
-        host=ClientHost(lambda: tuple(map(Path, settings.folders())), elicitor.elicit),
+        host=ClientHost(lambda: tuple(map(Path, settings.folders())), elicit),
         sandbox=partial(_sandbox, doors),
         eras=EraMemory(settings.places.state / "mcp-eras.json"),
         save=partial(save_file, doors.results),

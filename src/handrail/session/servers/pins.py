@@ -14,18 +14,25 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.config.files import lock_folder, replace_file
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.question import Handler, Question
 from handrail.errors import McpError
 from handrail.files.private_folder import make_private_folder
+from handrail.lazy import lazy
 from handrail.mcp.imitation import tool_problem
 from handrail.mcp.lock import PinnedTool, ToolChange, compare, diff_lines, pin, read_lock, write_lock
-from handrail.mcp.offers import RemoteTool
-from handrail.permissions.risk import Level, Risk
+from handrail.mcp.offers import INSTRUCTIONS, RemoteTool
 from handrail.tools.mcp_names import server_name
 from handrail.tools.permission import Allow
+
+if TYPE_CHECKING:
+    from handrail.dispatch.approval import question
+    from handrail.permissions import risk
+else:  # tools seldom change
+    question = lazy("handrail.dispatch.approval.question")
+    risk = lazy("handrail.permissions.risk")
 
 LOCK = "mcp.lock"
 MAX_LOCK = 50_000_000
@@ -115,6 +122,15 @@ class ToolPins:
         held = {each.name for each in changes}
         return tuple(tool for tool in fine if tool.name not in held), (*notes, _change_note(server, changes))
 
+    def names(self, server: str) -> tuple[str, ...] | None:
+        """The tools of a server that were approved, by the server's own names; None if nothing was."""
+        with suppress(McpError):
+            path = self._lock_file(server)
+            pinned = PinFile(path).read().get(server) if path else None
+            if pinned is not None:
+                return tuple(name for name in pinned if name != INSTRUCTIONS and not tool_problem(name, self._builtin))
+        return None
+
     def approve(self, server: str) -> None:
         """Pin what a server offers now; McpError if that cannot be written."""
         tools, _ = self.waiting.pop(server)
@@ -122,7 +138,7 @@ class ToolPins:
         assert path is not None
         PinFile(path).write(server, tools)
 
-    async def ask(self, handler: Handler) -> tuple[str, ...]:
+    async def ask(self, handler: "question.Handler") -> tuple[str, ...]:
         """Ask a person about what waits; the servers whose tools were accepted."""
         accepted = []
         for server, (_, changes) in list(self.waiting.items()):
@@ -147,13 +163,13 @@ def _change_note(server: str, changes: Sequence[ToolChange]) -> str:
     )
 
 
-def _question(server: str, changes: Sequence[ToolChange]) -> Question:
+def _question(server: str, changes: Sequence[ToolChange]) -> "question.Question":
     lines = "\n".join(line for each in changes for line in diff_lines(each))
-    return Question(
+    return question.Question(
         f"mcp-lock-{server}",
         ToolUse(f"mcp-lock-{server}", f"mcp__{server_name(server)}", {"changes": lines}),
         summary=f"use the changed tools of the MCP server {server}",
         reason="The server describes its tools differently than when they were approved.",
-        risk=Risk(Level.HIGH, ("what a server says about its tools goes to the model",)),
+        risk=risk.Risk(risk.Level.HIGH, ("what a server says about its tools goes to the model",)),
         name=f"The MCP server {server!r}, whose tools have changed,",
     )

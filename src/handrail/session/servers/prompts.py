@@ -10,9 +10,9 @@ from handrail.loop.run import Run
 from handrail.mcp.connection import ServerConnection
 from handrail.mcp.offers import RemotePrompt
 from handrail.mcp.server import PartialArgument
-from handrail.mcp.tools import tool_name
 from handrail.session.servers.servers import Servers
 from handrail.session.slash_commands import BuiltIn, CommandSession, Listed
+from handrail.tools.mcp_names import tool_name
 
 
 def prompt_commands(servers: Servers) -> dict[str, BuiltIn]:

@@ -3,8 +3,9 @@ MCP servers of a session: connected side by side, reported when they fail, never
 
     {"mcpServers": {"db": {"command": "uvx", "args": ["db-mcp"], "env": {"TOKEN": "${DB_TOKEN}"}}}}
 
-The first request hardly waits for them: the model is told which are still connecting, and a search for tools waits for
-those. The tools of a server that needs longer come with a later request.
+The first request does not wait for servers whose tools are known from earlier, and hardly for others: the model is told
+the names of their tools, or which are still connecting, and a search for tools waits for them. The tools of a server
+that needs longer come with a later request.
 """
 
 import asyncio
@@ -12,27 +13,33 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.config.server_lists import refusal_reason
 from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError, McpError
+from handrail.lazy import lazy
 from handrail.mcp.config import ServerConfig, resolve_server, seconds
 from handrail.mcp.connection import ConnectionEvents, ServerConnection
 from handrail.mcp.imitation import server_problem
 from handrail.mcp.open_peer import NO_PARTS, Carry, ServerParts
-from handrail.mcp.resource_tools import resource_tools
-from handrail.mcp.tools import McpTool, tool_name
+from handrail.named_tuples import NamedTuple
 from handrail.session.servers.configured_server import ConfiguredServer
 from handrail.session.servers.offers import Denies, ServerOffers
 from handrail.session.settings.session_settings import SessionSettings
-from handrail.tools.mcp_names import server_name
+from handrail.tools.mcp_names import server_name, tool_name
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import McpInfo
 
+if TYPE_CHECKING:
+    from handrail.mcp import resource_tools
+    from handrail.mcp.tools import McpTool
+else:
+    resource_tools = lazy("handrail.mcp.resource_tools")
+
 FIRST_WAIT = 0.15
 """
-Seconds that the first request waits for servers, if the model can search for their tools later.
+Seconds that the first request waits for servers that are new, if the model can search for their tools later.
 
 Most servers that are programs of their own are there by then; one that a package runner starts needs seconds anyway.
 """
@@ -48,6 +55,9 @@ ALWAYS_LOAD_WAIT = 5.0
 Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
 """Why a server of that name may not be used, by its configuration as written and as used; empty if it may."""
 
+Approved = Callable[[str], Sequence[str] | None]
+"""The tools of a server that were approved in an earlier session; None if it is new, or they are not pinned."""
+
 OnLate = Callable[[Sequence[str]], None]
 """Gets what a person should know of servers that have changed since they were waited for; their tools may have too."""
 
@@ -56,11 +66,20 @@ async def _no_question() -> None:
     """There is no one to ask."""
 
 
-def first_wait(env: Mapping[str, str], setting: object, *, can_search: bool, for_all: bool) -> float:
-    """How many seconds the first request waits for servers: by the variable, else the setting; 0 = not at all."""
+class FirstWait(NamedTuple):
+    """How long the first request waits for servers."""
+
+    seconds: float
+    skips_known: bool
+    """Whether it does not wait for those whose tools are known from earlier."""
+
+
+def first_wait(env: Mapping[str, str], setting: object, *, can_search: bool, for_all: bool) -> FirstWait:
+    """How long the first request waits for servers: by the variable, else the setting; 0 = not at all."""
     wish = env.get("HANDRAIL_MCP_WAIT_MS") or setting
     usual = SEARCH_WAIT if for_all else FIRST_WAIT if can_search else WHOLE_WAIT
-    return 0.0 if str(wish) == "0" else seconds(wish, usual)
+    wait = 0.0 if str(wish) == "0" else seconds(wish, usual)
+    return FirstWait(wait, skips_known=wish is None and can_search and not for_all)
 
 
 def refused_by(settings: SessionSettings) -> Refuses:
@@ -77,7 +96,8 @@ class Servers:
     """
     The servers of one session. One that `refuses` names is never started; one that a rule `denies` shows nothing.
 
-    `carry` reaches those in the program that drives us, `parts` is what all of them share.
+    `carry` reaches those in the program that drives us, `parts` is what all of them share. `approved` names the tools
+    that one had in an earlier session.
     """
 
     def __init__(
@@ -89,14 +109,16 @@ class Servers:
         parts: ServerParts = NO_PARTS,
         *,
         denies: Denies = lambda _name, _part: False,
+        approved: Approved = lambda _name: None,
     ) -> None:
         self._env = env
         self._cwd = str(cwd)
         self._refuses = refuses
         self._parts = replace(parts, env=env, carry=carry)
         self._servers: dict[str, ConfiguredServer] = {}
+        self._approved = approved
         self.offers = ServerOffers(self.connections, denies)
-        self._resource_tools = resource_tools(self.offers)
+        self._resource_tools: Callable[[], tuple[AnyTool, ...]] | None = None
         self._on_late: OnLate = lambda _notes: None
         self._patience = 0.0
         self.confirm: Callable[[], Awaitable[None]] = _no_question
@@ -113,11 +135,20 @@ class Servers:
                 each.connection = ServerConnection(name, partial(self._resolve, each), self._parts, events)
                 self._servers[name] = each
 
+    def expected(self) -> tuple[tuple[str, McpInfo], ...]:
+        """The tools of servers that are still connecting, by the names that models see, as known from earlier."""
+        return tuple(
+            (tool_name(each.name, part), McpInfo(each.name, part))
+            for each in self._servers.values()
+            if each.is_connecting
+            for part in each.known_tools or ()
+        )
+
     def __bool__(self) -> bool:
         return bool(self._servers)
 
     @property
-    def tools(self) -> tuple[McpTool, ...]:
+    def tools(self) -> "tuple[McpTool, ...]":
         """The tools of all servers. Those of a lost one stay, so that requests do not change."""
         found: dict[str, McpTool] = {}
         for each in self._servers.values():
@@ -128,7 +159,9 @@ class Servers:
     @property
     def offered(self) -> tuple[AnyTool, ...]:
         """The tools of all servers, and those for their resources if there are any."""
-        return (*self.tools, *self._resource_tools())
+        if self._resource_tools is None and any(self.offers.resources().values()):
+            self._resource_tools = resource_tools.resource_tools(self.offers)
+        return (*self.tools, *(self._resource_tools() if self._resource_tools else ()))
 
     def status(self) -> list[dict[str, Any]]:
         """How each server stands, in the form that programs ask for."""
@@ -142,18 +175,24 @@ class Servers:
         """The connections of all servers, in the order of the configuration."""
         return tuple(each.connection for each in self._servers.values())
 
-    async def connect(self, wait: float | None = None, on_late: OnLate = lambda _notes: None) -> tuple[str, ...]:
+    async def connect(
+        self, wait: float | None = None, on_late: OnLate = lambda _notes: None, *, skips_known: bool = False
+    ) -> tuple[str, ...]:
         """
         Connect all that are not yet, side by side, and return what a person should know about them.
 
         After `wait` seconds (None = no limit) the rest goes on in the background, and `on_late` is told of each, and of
-        every later change.
+        every later change. With `skips_known`, servers whose tools are known from earlier are not waited for.
         """
         self._on_late = on_late
         self._patience = asyncio.get_running_loop().time() + SEARCH_WAIT
-        waiting = [each for each in self._servers.values() if each.status == "pending"]
+        pending = [each for each in self._servers.values() if each.status == "pending"]
+        for each in pending if skips_known else ():
+            each.known_tools = self._approved(each.name)
+        waiting = [each for each in pending if each.always_loads or each.known_tools is None]
         for each in waiting:
             each.is_awaited = True
+        for each in pending:
             each.connection.start()
         try:
             await _settle(waiting, wait)
@@ -283,7 +322,7 @@ async def _settle(waiting: Sequence[ConfiguredServer], wait: float | None) -> No
     if not first:
         return
     await asyncio.wait(first, timeout=wait)
-    needed = [task for task, each in first.items() if not task.done() and each.entry.get("alwaysLoad") is True]
+    needed = [task for task, each in first.items() if not task.done() and each.always_loads]
     if needed and wait is not None:
         await asyncio.wait(needed, timeout=max(0.0, ALWAYS_LOAD_WAIT - wait))
     for task in first:

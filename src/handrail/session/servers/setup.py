@@ -51,7 +51,7 @@ def open_servers(
         accept=pins.accept,
     )
     refuses, denies = refused_by(settings), denied_by(settings)
-    servers = Servers(loaded.env, spec.cwd, host.mcp_transport, refuses, parts, denies=denies)
+    servers = Servers(loaded.env, spec.cwd, host.mcp_transport, refuses, parts, denies=denies, approved=pins.names)
     for scope, entries in ((DYNAMIC, given), *by_scope(loaded.settings, others).items()):
         used = {name: entry for name, entry in entries.items() if scope == DYNAMIC or name not in given}
         for note in entry_notes(used, loaded.env):

@@ -63,8 +63,8 @@ class ServerTools:
             can_search = catalog.pool.find_listed(SEARCH_TOOL) is not None
             setting = loaded.settings.get("mcpWaitMs")
             wait = first_wait(loaded.env, setting, can_search=can_search, for_all=self._wait_for_all)
-            catalog.settle = self._servers.settle
-            warnings = await self._servers.connect(wait, self._offer_late)
+            catalog.settle, catalog.expected = self._servers.settle, self._servers.expected
+            warnings = await self._servers.connect(wait.seconds, self._offer_late, skips_known=wait.skips_known)
             self.is_connected = True
             self._offer(warnings)
             await self._confirm()
