@@ -33,7 +33,7 @@ class Catalog:
         self._index: SearchIndex | None = None
         self.settle: Settle = _nothing_comes
         """Waits, for a while, for servers that are still connecting."""
-        self.expected: Callable[[], Iterable[tuple[str, McpInfo]]] = tuple
+        self.find_expected: Callable[[], Iterable[tuple[str, McpInfo]]] = tuple
         """The tools that these servers had in earlier sessions."""
 
     @property
@@ -55,7 +55,7 @@ class Catalog:
 
     def expected_tools(self) -> dict[str, str]:
         """The tools that servers bring when they are connected, each with its server; none that a rule denies."""
-        return {name: mcp.server for name, mcp in self.expected() if not self._ingredients.denied(name, mcp)}
+        return {name: mcp.server for name, mcp in self.find_expected() if not self._ingredients.denied(name, mcp)}
 
     def refresh(self, *, mcp: tuple[AnyTool, ...] | None = None) -> Pool:
         """

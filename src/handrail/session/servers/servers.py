@@ -135,7 +135,7 @@ class Servers:
                 each.connection = ServerConnection(name, partial(self._resolve, each), self._parts, events)
                 self._servers[name] = each
 
-    def expected(self) -> tuple[tuple[str, McpInfo], ...]:
+    def expected_tools(self) -> tuple[tuple[str, McpInfo], ...]:
         """The tools of servers that are still connecting, by the names that models see, as known from earlier."""
         return tuple(
             (tool_name(each.name, part), McpInfo(each.name, part))

@@ -63,7 +63,7 @@ class ServerTools:
             can_search = catalog.pool.find_listed(SEARCH_TOOL) is not None
             setting = loaded.settings.get("mcpWaitMs")
             wait = first_wait(loaded.env, setting, can_search=can_search, for_all=self._wait_for_all)
-            catalog.settle, catalog.expected = self._servers.settle, self._servers.expected
+            catalog.settle, catalog.find_expected = self._servers.settle, self._servers.expected_tools
             warnings = await self._servers.connect(wait.seconds, self._offer_late, skips_known=wait.skips_known)
             self.is_connected = True
             self._offer(warnings)
