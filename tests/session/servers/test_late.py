@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tests.forked import unmeasured
 
 pytestmark = pytest.mark.anyio
 SDK_SERVER = {"type": "sdk"}
+NOTHING: Mapping[str, Any] = {}
 FORECAST = {"name": "forecast", "description": "The weather.", "inputSchema": {"type": "object"}}
 
 
@@ -51,9 +52,9 @@ def opened(
     deferral: Deferral | None = None,
     wait: str = "0",
     entry: Mapping[str, Any] = SDK_SERVER,
-    deny: Sequence[str] = (),
+    more: Mapping[str, Any] = NOTHING,
 ) -> Session:
-    settings: dict[str, Any] = {"permissions": {"allow": ["mcp__slow"], "deny": list(deny)}}
+    settings: dict[str, Any] = {"permissions": {"allow": ["mcp__slow"]}, **more}
     if wait:
         settings["mcpWaitMs"] = int(wait)
     (folder / "settings.json").write_text(json.dumps(settings))
@@ -231,10 +232,16 @@ async def test_the_first_request_names_tools_from_an_earlier_session_and_waits_f
     assert [block.text for block in blocks if isinstance(block, ToolResult)][-1] == "sunny"
 
 
-async def test_a_known_tool_that_a_rule_denies_is_not_named(known: Path) -> None:
-    slow = SlowServer()
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"permissions": {"deny": ["mcp__slow__forecast"]}}, id="a rule denies"),
+        pytest.param({"deniedMcpServers": [{"serverName": "slow"}]}, id="of a server that is refused"),
+    ],
+)
+async def test_a_known_tool_that_may_not_be_used_is_not_named(known: Path, more: dict[str, Any]) -> None:
     model = ScriptedModel([[say("done")]])
-    session = opened(known, model, slow, Deferral("on"), wait="", deny=["mcp__slow__forecast"])
+    session = opened(known, model, SlowServer(), Deferral("on"), wait="", more=more)
 
     await work(session)
 
