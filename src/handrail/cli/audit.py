@@ -114,8 +114,8 @@ def what(call: AuditedCall) -> str:
     subject = " ".join(call.subject.split())
     shown = f"{call.tool}({subject[:MAX_SHOWN]}{'...' if len(subject) > MAX_SHOWN else ''})"
     client = (call.line.get("origin") or {}).get("client", "")
-    is_hook = call.rule.rpartition(": ")[2].startswith("hooks.")  # where it is written says less than what it said
-    return f"{shown}  {call.reason if is_hook else call.rule or call.reason}{f'  [for {client}]' if client else ''}"
+    why = call.reason if call.layer == "hooks" else call.rule or call.reason  # what a hook said, not where it stands
+    return f"{shown}  {why}{f'  [for {client}]' if client else ''}"
 
 
 def summary(calls: Sequence[AuditedCall]) -> str:

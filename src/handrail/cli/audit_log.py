@@ -38,6 +38,8 @@ class AuditedCall:
     reason: str
     rule: str
     """The rule that decided, or because of which it was asked, with its place; empty if it was none."""
+    layer: str
+    """The layer of that rule; empty if no layer had this opinion."""
     line: Mapping[str, Any]
     """Everything that was recorded."""
 
@@ -118,6 +120,7 @@ def parse_call(line: Mapping[str, Any], file: Path) -> AuditedCall:
     if line["v"] > FORMAT:
         raise HandrailError(f"{file} was written by a newer handrail. Use that one, or move the file away.")
     asked = bool(line.get("asked"))
+    opinion = deciding_opinion(line["opinions"], "ask" if asked else line["decision"])
     return AuditedCall(
         float(line["at"]),
         str(line["session"]),
@@ -128,16 +131,16 @@ def parse_call(line: Mapping[str, Any], file: Path) -> AuditedCall:
         asked,
         str(line["by"]),
         str(line["reason"]),
-        deciding_rule(line["opinions"], "ask" if asked else line["decision"]),
+        str(opinion.get("rule", "")),
+        str(opinion.get("layer", "")),
         line,
     )
 
 
-def deciding_rule(opinions: list[Mapping[str, Any]], verdict: str) -> str:
-    """The rule of the strongest opinion with this verdict; empty if it names none."""
+def deciding_opinion(opinions: list[Mapping[str, Any]], verdict: str) -> Mapping[str, Any]:
+    """The strongest opinion with this verdict; empty if there is none."""
     same = [each for each in opinions if each["says"] == verdict]
-    strongest = max(same, key=lambda each: Strength[each["strength"].upper()], default={})
-    return str(strongest.get("rule", ""))
+    return max(same, key=lambda each: Strength[each["strength"].upper()], default={})
 
 
 def parse_since(text: str, now: float | None = None) -> float:
