@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
-from handrail.conversation.blocks import ToolResult, UserBlock
+from handrail.conversation.blocks import ToolReference, ToolResult, UserBlock
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.transcript import Transcript
 from handrail.errors import PairingError
@@ -125,6 +125,7 @@ class History:
         self._messages: list[Message] = []
         self._wires: dict[str, _Wire] = {}
         self._ids: set[str] = set()
+        self._references: set[str] = set()
         self.transcript: Transcript | None = None
         """Records what is added from now on."""
         self.filled = 0
@@ -141,6 +142,11 @@ class History:
     def call_ids(self) -> AbstractSet[str]:
         """The ids of all calls so far; no new call may have one of them."""
         return self._ids
+
+    @property
+    def references(self) -> AbstractSet[str]:
+        """The names of all tools that results refer to: those that the model has searched for and found."""
+        return self._references
 
     def append(self, message: Message) -> None:
         """Add a message. Raises PairingError unless every call has exactly one result, in the next turn."""
@@ -161,6 +167,7 @@ class History:
         """Start over with other messages (compaction, rewind). They are all encoded again."""
         fresh = History(messages)
         self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
+        self._references = fresh._references
         self.filled = 0
         if self.transcript is not None:
             self.transcript.replace_messages(fresh.messages)
@@ -196,6 +203,8 @@ class History:
         last = self._turns[-1] if self._turns else None
         results = [block for block in blocks if isinstance(block, ToolResult)]
         given = [result.tool_use_id for result in results]
+        for result in results:
+            self._references.update(part.name for part in result.content if isinstance(part, ToolReference))
         if isinstance(last, list):
             if results:
                 raise PairingError(f"Results {given} come after the user's turn has begun. Put them first.")

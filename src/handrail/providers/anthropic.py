@@ -43,17 +43,26 @@ class AnthropicWriter:
     hit the newest, this request hits the one before.
     """
 
-    def __init__(self, quirks: Quirks) -> None:
+    def __init__(self, quirks: Quirks, missing: frozenset[str] = frozenset()) -> None:
         self._quirks = quirks
+        self._missing = missing
+        """Tools that results refer to and that are not among those of the request: the api would refuse it."""
         self._ids = lazy_pattern(quirks.call_ids)
         self._mark = CACHE_MARK if quirks.cache_marks else b""
-        self.key = f"anthropic:{quirks.tool_references}:{quirks.call_ids}"
+        self.key = ":".join(("anthropic", str(quirks.tool_references), quirks.call_ids, *sorted(missing)))
         self._prefix = SharedPrefix(lambda request: self._tools(request) + self._system(request))
 
     def body(self, request: Request, stream: bool) -> bytes:
         options = dump(self._options(request, stream))[:-1]
-        messages = insert_marks(request.history.encode(self), self._mark)
+        messages = insert_marks(request.history.encode(self._encoder(request)), self._mark)
         return b"".join((options, self._prefix.of(request), b',"messages":[', *messages, b"]}"))
+
+    def _encoder(self, request: Request) -> "AnthropicWriter":
+        """This one, or one that knows which tools are missing: their server is not connected, or a rule denies them."""
+        if not self._quirks.tool_references or not request.history.references:
+            return self
+        missing = request.history.references - {tool.name for tool in request.tools}
+        return AnthropicWriter(self._quirks, frozenset(missing)) if missing else self
 
     def headers(self, request: Request) -> Headers:
         """The beta features that this request uses."""
@@ -141,6 +150,8 @@ class AnthropicWriter:
                 return {"type": "image", "source": source}
             case Document():
                 return _document(block)
+            case ToolReference() if self._is_missing(block):
+                return {"type": "text", "text": f"The tool {block.name} is not available now."}
             case ToolReference() if self._quirks.tool_references:
                 return {"type": "tool_reference", "tool_name": block.name}
             case ToolReference():
@@ -148,8 +159,13 @@ class AnthropicWriter:
             case ToolResult():
                 return self._result(block)
 
+    def _is_missing(self, block: UserBlock | ResultBlock) -> bool:
+        return isinstance(block, ToolReference) and block.name in self._missing
+
     def _result(self, result: ToolResult) -> Mapping[str, Any]:
         parts = [part for part in result.content if not (isinstance(part, Text) and not part.text.strip())]
+        if self._missing:  # text stands in for references only where none is left: the api may not take both
+            parts = [part for part in parts if not self._is_missing(part)] or parts
         content: object = [self._user_block(part) for part in parts]
         if len(parts) == 1 and isinstance(parts[0], Text):
             content = parts[0].text

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from handrail.conversation.blocks import Text, ToolResult
-from handrail.conversation.messages import Attachment, UserMessage
+from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.mcp.lock import PinnedTool, write_lock
 from handrail.mcp.messages import Message
 from handrail.session.build import open_session
@@ -188,6 +188,8 @@ async def test_a_tool_that_a_new_rule_denies_is_not_found_any_more(tmp_path: Pat
 
 # Servers whose tools are known from an earlier session
 
+EARLIER = (UserMessage((Text("Hi"),)), AssistantMessage((Text("Hello"),)))
+
 
 @pytest.fixture
 def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -249,21 +251,24 @@ async def test_a_known_tool_that_may_not_be_used_is_not_named(known: Path, more:
 
 
 @pytest.mark.parametrize(
-    ("wait", "entry", "lock"),
+    ("wait", "entry", "lock", "earlier"),
     [
-        pytest.param("60000", SDK_SERVER, "", id="as the settings say"),
-        pytest.param("", {**SDK_SERVER, "alwaysLoad": True}, "", id="for a server that always loads"),
-        pytest.param("", SDK_SERVER, "{", id="if what was approved cannot be read"),
+        pytest.param("60000", SDK_SERVER, "", (), id="as the settings say"),
+        pytest.param("", {**SDK_SERVER, "alwaysLoad": True}, "", (), id="for a server that always loads"),
+        pytest.param("", SDK_SERVER, "{", (), id="if what was approved cannot be read"),
+        pytest.param("", SDK_SERVER, "", EARLIER, id="where a conversation may refer to its tools"),
     ],
 )
 async def test_a_server_is_waited_for_where_its_tools_are_needed_or_not_known(
-    known: Path, wait: str, entry: Mapping[str, Any], lock: str
+    known: Path, wait: str, entry: Mapping[str, Any], lock: str, earlier: Sequence[UserMessage | AssistantMessage]
 ) -> None:
     if lock:
         (known / ".handrail" / "mcp.lock").write_text(lock)
     slow = SlowServer()
     model = ScriptedModel([[say("done")]])
     session = opened(known, model, slow, Deferral("on"), wait=wait, entry=entry)
+    for message in earlier:
+        session.conversation.state.history.append(message)
     asked: list[int] = []
 
     async def answer_later() -> None:

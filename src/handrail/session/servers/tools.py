@@ -63,8 +63,9 @@ class ServerTools:
             can_search = catalog.pool.find_listed(SEARCH_TOOL) is not None
             setting = loaded.settings.get("mcpWaitMs")
             wait = first_wait(loaded.env, setting, can_search=can_search, for_all=self._wait_for_all)
+            skips_known = wait.skips_known and not self._conversation.messages  # they may refer to tools
             catalog.settle, catalog.find_expected = self._servers.settle, self._servers.expected_tools
-            warnings = await self._servers.connect(wait.seconds, self._offer_late, skips_known=wait.skips_known)
+            warnings = await self._servers.connect(wait.seconds, self._offer_late, skips_known=skips_known)
             self.is_connected = True
             self._offer(warnings)
             await self._confirm()
