@@ -319,21 +319,28 @@ class TestDeferredTools:
         assert write.body(self.request(), stream=True) == write.body(self.request("y"), stream=True)
 
     @pytest.mark.proves("R13")
-    def test_no_reference_leads_to_a_tool_that_is_gone_until_the_tool_is_back(self) -> None:
+    def test_a_reference_leads_only_to_a_deferred_tool_that_is_there(self) -> None:
         write = writer(APIS["anthropic"], OFFICIAL["anthropic"], "claude-sonnet-4-6")
-        found = ToolResult("a", (ToolReference("x"), ToolReference("y")))
-        history = History([user("Hi"), calls("a"), user(found), AssistantMessage((Text("Done."),)), user("More")])
+        found, note = ToolResult("a", (ToolReference("x"), ToolReference("y"))), Text("From a hook.")
+        told = ToolResult("b", (*found.content, note))
+        history = History(
+            [user("Hi"), calls("a", "b"), user(found, told), AssistantMessage((Text("Done."),)), user("More")]
+        )
 
         def content(*tools: ToolDefinition) -> list[Any]:
             body = json.loads(write.body(Request("claude-sonnet-4-6", history, ("S",), tools, 1), stream=True))
-            blocks: list[Any] = body["messages"][2]["content"][0]["content"]
+            first, second = body["messages"][2]["content"]
+            assert second["content"] == [*first["content"], {"type": "text", "text": note.text}]
+            blocks: list[Any] = first["content"]
             return blocks
 
         referred = [{"type": "tool_reference", "tool_name": name} for name in ("x", "y")]
         gone = [{"type": "text", "text": f"The tool {name} is not available now."} for name in ("x", "y")]
+        full = [definition("x"), definition("y")]
         assert content(*self.TOOLS) == referred
         assert content(*self.TOOLS[:3]) == referred[:1]
         assert content(*self.TOOLS[:2]) == gone
+        assert content(*full) == [{"type": "text", "text": f"The tool {name} is loaded now."} for name in ("x", "y")]
         assert content(*self.TOOLS) == referred
 
     @pytest.mark.parametrize("api", sorted(APIS))

@@ -31,6 +31,8 @@ from handrail.providers.wire import dump, string
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'
 DEFERRED_TOOLS_BETA = "advanced-tool-use-2025-11-20"
 DEFAULT_MAX_TOKENS = 32_000
+LOADED, MISSING = "is loaded now", "is not available now"
+NO_NOTES: Mapping[str, str] = {}
 MAX_TOKENS = (("claude-3-haiku", 4096), ("claude-3-opus", 4096), ("claude-3-sonnet", 4096), ("claude-3-5", 8192))
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 
@@ -43,13 +45,13 @@ class AnthropicWriter:
     hit the newest, this request hits the one before.
     """
 
-    def __init__(self, quirks: Quirks, missing: frozenset[str] = frozenset()) -> None:
+    def __init__(self, quirks: Quirks, notes: Mapping[str, str] = NO_NOTES) -> None:
         self._quirks = quirks
-        self._missing = missing
-        """Tools that results refer to and that are not among those of the request: the api would refuse it."""
+        self._notes = notes
+        """What is said of a tool in place of a reference: the api takes those to deferred tools of the request only."""
         self._ids = lazy_pattern(quirks.call_ids)
         self._mark = CACHE_MARK if quirks.cache_marks else b""
-        self.key = ":".join(("anthropic", str(quirks.tool_references), quirks.call_ids, *sorted(missing)))
+        self.key = f"anthropic:{quirks.tool_references}:{quirks.call_ids}:{sorted(notes.items())}"
         self._prefix = SharedPrefix(lambda request: self._tools(request) + self._system(request))
 
     def body(self, request: Request, stream: bool) -> bytes:
@@ -58,11 +60,13 @@ class AnthropicWriter:
         return b"".join((options, self._prefix.of(request), b',"messages":[', *messages, b"]}"))
 
     def _encoder(self, request: Request) -> "AnthropicWriter":
-        """This one, or one that knows which tools are missing: their server is not connected, or a rule denies them."""
+        """This one, or one with notes on tools that are gone with their server or by a rule, or are sent in full."""
         if not self._quirks.tool_references or not request.history.references:
             return self
-        missing = request.history.references - {tool.name for tool in request.tools}
-        return AnthropicWriter(self._quirks, frozenset(missing)) if missing else self
+        deferred = {tool.name: tool.deferred for tool in request.tools}
+        others = [name for name in request.history.references if not deferred.get(name)]
+        notes = {name: LOADED if name in deferred else MISSING for name in others}
+        return AnthropicWriter(self._quirks, notes) if notes else self
 
     def headers(self, request: Request) -> Headers:
         """The beta features that this request uses."""
@@ -150,22 +154,20 @@ class AnthropicWriter:
                 return {"type": "image", "source": source}
             case Document():
                 return _document(block)
-            case ToolReference() if self._is_missing(block):
-                return {"type": "text", "text": f"The tool {block.name} is not available now."}
-            case ToolReference() if self._quirks.tool_references:
+            case ToolReference() if self._is_reference(block):
                 return {"type": "tool_reference", "tool_name": block.name}
             case ToolReference():
-                return {"type": "text", "text": f"The tool {block.name} is loaded now."}
+                return {"type": "text", "text": f"The tool {block.name} {self._notes.get(block.name, LOADED)}."}
             case ToolResult():
                 return self._result(block)
 
-    def _is_missing(self, block: UserBlock | ResultBlock) -> bool:
-        return isinstance(block, ToolReference) and block.name in self._missing
+    def _is_reference(self, block: UserBlock | ResultBlock) -> bool:
+        return self._quirks.tool_references and isinstance(block, ToolReference) and block.name not in self._notes
 
     def _result(self, result: ToolResult) -> Mapping[str, Any]:
         parts = [part for part in result.content if not (isinstance(part, Text) and not part.text.strip())]
-        if self._missing:  # text stands in for references only where none is left: the api may not take both
-            parts = [part for part in parts if not self._is_missing(part)] or parts
+        if self._notes and any(map(self._is_reference, parts)):  # the api may not take references with notes
+            parts = [part for part in parts if self._is_reference(part) or not isinstance(part, ToolReference)]
         content: object = [self._user_block(part) for part in parts]
         if len(parts) == 1 and isinstance(parts[0], Text):
             content = parts[0].text
