@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from handrail.lazy import lazy, lazy_pattern
 from handrail.named_tuples import NamedTuple
+from handrail.permissions.git_calls import runs_given_program
 from handrail.permissions.guessed_files import writes_unknown_names
 from handrail.permissions.shell import EXACT_ONLY, QUOTED, TRANSPARENT
 from handrail.permissions.wildcards import WORD_END
@@ -126,7 +127,7 @@ def part(segment: Segment, until: int, *, names_all: bool) -> CommandPart:
         and not sets_variable
         and not is_elsewhere(segment),
         transparent=passes_on and not sets_variable and any(effect.child for effect in segment.effects),
-        exact_only=name in EXACT_ONLY or (name == "find" and not read_only) or not names_all,
+        exact_only=is_exact_only(segment) or not names_all,
         accepted=segment.only_edits and only_edits(segment),
         removes=segment.removes,
         only_redirects=not read_only and segment.only_redirects,
@@ -134,6 +135,13 @@ def part(segment: Segment, until: int, *, names_all: bool) -> CommandPart:
         powershell=name.lower() in POWERSHELLS,
         until=until,
     )
+
+
+def is_exact_only(segment: Segment) -> bool:
+    """Whether its words matter so much that a rule with a wildcard does not cover it."""
+    if segment.verdict is not CommandVerdict.READ_ONLY and segment.name in ("find", "git"):
+        return segment.name == "find" or runs_given_program(segment)
+    return segment.name in EXACT_ONLY
 
 
 def reasons(segment: Segment) -> list[str]:

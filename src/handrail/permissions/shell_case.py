@@ -23,6 +23,8 @@ from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.possible_files import possible_files
 from handrail.permissions.recursive_reads import is_unguarded, recursive_reads
+from handrail.permissions.rules import Behaviour
+from handrail.permissions.stored_settings import stored_setting
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, PathText, places, reads
 from handrail.shell.listing import gone_through, lists_one_folder
@@ -65,7 +67,7 @@ def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
     """The case of a call that runs a command line, and may access other files as well."""
     policy, facts = case.policy, case.facts
     analysis, parts, background = read_command(command)
-    files = tuple(shell_touches(analysis, policy, lookup))
+    files = (*shell_touches(analysis, policy, lookup), *stored_files(analysis, parts, policy, lookup))
     read_only = not analysis.problems and bool(parts) and all(part.read_only for part in parts)
     shut = {file.part for file in files if not file.clear and file.redirected}
     blocked = {file.part for file in files if not file.clear and not parts[file.part].transparent} | shut
@@ -121,6 +123,23 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     yield from unless_too_much(finder.find_searched(analysis, finite), nothing)
     yield from finder.find_removed(analysis)
     yield from guarded_files(analysis, finder, finite)
+
+
+def stored_files(
+    analysis: Analysis, parts: tuple[CommandPart, ...], policy: Policy, lookup: Lookup
+) -> Iterator[FileAccess]:
+    """The protected files that commands write unnamed, unless a rule names the very command or line."""
+    named = policy.index[Behaviour.ALLOW].shell
+    for at, segment in enumerate(analysis.segments):
+        found = stored_setting(segment)
+        if found is None or named.find(parts[at].text, exact_only=True):
+            continue
+        if named.find_whole(analysis.command, Behaviour.ALLOW):
+            return
+        base = posixpath.join(policy.cwd, segment.cwds[0] or "")
+        place = lookup.resolve(found.file, base, policy.home)
+        file = assess_place(policy, place, FileEffect.MAYBE, found.file, at)
+        yield file._replace(protected=found.why)
 
 
 def effect_of_reading(segment: Segment, does: Does) -> FileEffect:

@@ -40,9 +40,8 @@ SERVER = "can do everything there that your login can"
 # The words that a rule begins with before its *, and what such a rule allows.
 WIDE = _table(
     {
-        "git": "runs any program: git -c alias.x='!command' x",
-        "git config": "sets aliases and hooks, which run any program",
-        "git rebase, git bisect, git submodule, git filter-branch, git difftool, git mergetool": RUNS,
+        "git": "discards work, sends it anywhere, and runs the programs that the repository configures",
+        "git difftool, git mergetool, git submodule": "runs the programs that the repository configures",
         "uv run, poetry run, pipenv run, pdm run, hatch run, rye run, conda run, mamba run, pixi run": RUNS,
         "uv, poetry, pipenv, pdm, hatch, rye, conda, mamba, pixi": "runs any program: its sub-command run does",
         "npm exec, yarn exec, yarn dlx, pnpm exec, pnpm dlx, bun x, bun run, bundle exec, nix run, nix-shell": RUNS,
