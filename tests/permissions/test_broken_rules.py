@@ -77,6 +77,15 @@ def verdicts(policy: Policy, tool: str, values: Mapping[str, Any] | None = None)
         ("Write(a.txt)", "Edit", None),
         ("Glob(a.txt)", "Read", None),
         ("WebFetch(example.com)", "WebFetch", None),
+        ("WebFetch(https://example.com/*)", "WebFetch", None),
+        ("WebFetch(domain:https://me@example.com/x)", "WebFetch", None),
+        ("WebFetch(domain:example.com/docs)", "WebFetch", None),
+        ("WebFetch(domain:example.com:*)", "WebFetch", None),
+        ("WebFetch(domain:example.com?q=*)", "WebFetch", None),
+        ("WebFetch(domain:other.com, example.com)", "WebFetch", None),
+        ("WebFetch(domain:.example.com)", "WebFetch", {"url": "https://docs.example.com"}),
+        ("WebFetch(domain:*example*)", "WebFetch", None),
+        ("WebFetch(url:https://example.com*)", "WebFetch", None),
         ("fetch", "WebFetch", None),
         ("read_file", "Read", None),
         ("Frobnicate", "Write", None),
@@ -97,6 +106,16 @@ def test_what_a_broken_rule_may_have_meant_is_never_allowed(
         assert Verdict.ALLOW not in verdicts(policy, tool, values)
         decision = policy.decide(tool_called(tool), CALLS[tool] if values is None else values)
         assert repr(rule) in decision.reason
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["WebFetch(https://other.com/*)", "WebFetch(domain:other.com/x)", "WebFetch(domain:other.com:8443)"],
+)
+def test_an_address_in_a_rule_is_about_its_host_only(rule: str, world: World) -> None:
+    policy = policy_by(world, "project", "deny", rule)
+
+    assert verdicts(policy, "WebFetch") == {Verdict.ALLOW}
 
 
 @pytest.mark.parametrize("rule", ["bash", "Shell(x)", "Bash(curl", "Bash(rm -rf)", "mcp__fs__*(x)", "Edit(a.txt"])

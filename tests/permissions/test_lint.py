@@ -38,6 +38,10 @@ PROJECT, USER = (
         ("WebFetch", "allow", PROJECT, "wide", "every host"),
         ("WebFetch(domain:*)", "allow", PROJECT, "wide", "every host"),
         ("Read(//**)", "allow", PROJECT, "wide", "everything"),
+        ("Bash(rm -rf *)", "deny", PROJECT, "narrow", "add Bash(rm *) to ask"),
+        ("Bash(git push --force:*)", "ask", PROJECT, "narrow", "add Bash(git push *) to ask"),
+        ("WebFetch(https://a.com/*)", "deny", PROJECT, "never", "write WebFetch(domain:a.com)"),
+        ("WebFetch(domain:a.com/x)", "allow", PROJECT, "never", "write WebFetch(domain:a.com)"),
         ("Bash(", "deny", PROJECT, "malformed", "not closed"),
         ("mcp__*", "allow", PROJECT, "malformed", "literal server"),
     ],
@@ -80,14 +84,31 @@ def test_a_rule_behind_a_wider_one_is_found(texts: dict[str, list[str]], shadowe
     assert [finding.rule for finding in lint(policy, TOOLS) if finding.kind == "shadowed"] == shadowed
 
 
+def test_a_rule_with_options_is_left_alone_beside_one_for_the_whole_command() -> None:
+    policy = Policy.empty("/p", "/h").adding(Behaviour.DENY, ["Bash(rm -rf *)"], PROJECT)
+
+    assert lint(policy.adding(Behaviour.ASK, ["Bash(rm *)"], PROJECT), TOOLS) == ()
+    allowing = lint(policy.adding(Behaviour.ALLOW, ["Bash(rm *)"], PROJECT), TOOLS)
+    assert "narrow" in [finding.kind for finding in allowing]
+
+
 @pytest.mark.parametrize(
     ("text", "behaviour"),
     [
         ("Bash(npm run test *)", "allow"),
+        ("Bash(ls -l *)", "allow"),
+        ("Bash(* --force *)", "deny"),
         ("Edit(/src/**)", "allow"),
         ("Read(./.env)", "deny"),
         ("Bash(rm:*)", "deny"),
         ("WebFetch(domain:*.example.org)", "deny"),
+        ("WebFetch(domain:a.*.example.org:8443)", "deny"),
+        ("WebFetch(domain:localhost:3000)", "allow"),
+        ("WebFetch(domain:127.0.0.1)", "deny"),
+        ("WebFetch(domain:[::1]:80)", "deny"),
+        ("WebFetch(domain:bücher.example.)", "deny"),
+        ("WebFetch(domain:*)", "deny"),
+        ("WebFetch(url:https://example.org/x)", "deny"),
         ("mcp__github__get_*", "allow"),
         ("Agent(Explore)", "deny"),
         ("CronCreate(durable:true)", "deny"),

@@ -1,7 +1,7 @@
-"""Finds rules that never match, are shadowed, allow more than they seem to, or contain common mistakes."""
+"""Finds rules that never match, are shadowed, cover more or less than they seem to, or contain common mistakes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 
 from handrail.permissions.mistakes import mistakes
 from handrail.permissions.policy import Policy
@@ -12,13 +12,13 @@ from handrail.permissions.wide_rules import wide_command, wide_content, wide_too
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 
-REMARKS = ("shadowed", "wide")
+REMARKS = ("shadowed", "wide", "narrow")
 """The kinds of findings about rules that work as they are written."""
 
 
 @record
 class RuleFinding:
-    """One remark about a rule: `kind` is malformed, misplaced, never, shadowed, wide or mistake."""
+    """One remark about a rule: `kind` is malformed, misplaced, never, shadowed, wide, narrow or mistake."""
 
     kind: str
     rule: str
@@ -40,6 +40,8 @@ def lint(
         found += [RuleFinding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
         behind = [*shadows(rule, whole)] or [*islice(covered_by(rule, covers.of(rule), places), 1)]
         found += [RuleFinding("shadowed", rule.text, rule.source, message) for message in behind]
+        if (message := other_spellings(rule)) and all(each.behaviour is Behaviour.ALLOW for each in covers.of(rule)):
+            found.append(RuleFinding("narrow", rule.text, rule.source, message))
     return tuple(dict.fromkeys(found))
 
 
@@ -76,6 +78,21 @@ def command_remarks(spec: str) -> Iterator[Remark]:
         yield "wide", reason
     if words[0] in TRANSPARENT:
         yield "mistake", f"{words[0]} only runs another command; write the rule for that command"
+
+
+def other_spellings(rule: Rule) -> str:
+    """Why a deny or ask rule misses a command whose options are written in another way; empty if it has none."""
+    if rule.behaviour is Behaviour.ALLOW or rule.tool != BASH or rule.spec is None:
+        return ""
+    pattern = compile_shell(rule.spec)
+    words = pattern.literal.rstrip(WORD_END).split(WORD_END)
+    command = [*takewhile(lambda word: not word.startswith("-"), words)]
+    if pattern.exact or not command or command == words:
+        return ""
+    return (
+        "options in another order or spelling, such as -fr for -rf, are not matched; to be asked about them, "
+        f"add Bash({' '.join(command)} *) to ask"
+    )
 
 
 def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[str]:

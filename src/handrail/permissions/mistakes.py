@@ -16,6 +16,7 @@ from handrail.permissions.rules import (
     PARAMETER,
     POWERSHELL,
     READ,
+    WEB_FETCH,
     Behaviour,
     Rule,
     RuleProblem,
@@ -28,6 +29,12 @@ HOME = lazy_pattern(r"(?:\$HOME|\$\{HOME\})(?=/|\Z)")
 DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]")
 BRACES = lazy_pattern(r"\{([^{}]*,[^{}]*)\}")
 WORDS = lazy_pattern(r"[\w./+-]+( +[\w./+-]+)*\Z")
+SCHEMES = ("http", "https")
+HOST = lazy_pattern(
+    r"(?:\*|[^\s/:@?#,*.]+|(?:[^\s/:@?#,.]+\.)+[^\s/:@?#,.]+\.?)(?::\d{1,5})?\Z|\[?[0-9A-Fa-f:]+\]?(?::\d{1,5})?\Z"
+)
+"""What a domain rule can name: `*` stays between two dots, so beside other letters it needs one."""
+ADDRESS = lazy_pattern(r"(?:\w+://)?(?:[^\s/,@]*@)?([^\s/,?#]+)[^\s,]*")
 MAX_CHOICES = 100
 
 
@@ -41,6 +48,8 @@ def mistakes(rule: Rule, tools: Collection[str]) -> Iterator[RuleProblem]:
         yield from _command_mistakes(rule, rule.spec)
     elif rule.tool in (READ, EDIT):
         yield from _path_mistakes(rule, rule.spec)
+    elif rule.tool == WEB_FETCH:
+        yield from _address_mistakes(rule, rule.spec)
     elif rule.tool in NEVER_BY_PATH and not PARAMETER.match(rule.spec):
         family = NEVER_BY_PATH[rule.tool]
         message = f"{rule.tool} takes no path; {family}({rule.spec}) covers all file tools that do this"
@@ -108,6 +117,26 @@ def _path_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
         choices = expand_braces(spec)
         meant_specs: list[tuple[str, str | None]] = [(tool, each) for each in choices] or [(tool, None)]
         yield _problem(rule, "mistake", "braces are literal in patterns; write one rule for each", meant_specs)
+
+
+def _address_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
+    """`domain:` takes a host; other parameters are compared as they are, and an address is none."""
+    parameter, _, value = spec.partition(":")
+    if HOST.match(value.strip()) if parameter == "domain" else parameter not in SCHEMES and "*" not in value:
+        return
+    hosts = _named_hosts(spec if parameter in SCHEMES else value)
+    meant: list[tuple[str, str | None]] = [(WEB_FETCH, f"domain:{host}") for host in hosts]
+    message = f"this matches no address; write WebFetch(domain:{hosts[0] if hosts else 'host'})"
+    yield _problem(rule, "never", message, meant or [(WEB_FETCH, None)])
+
+
+def _named_hosts(text: str) -> list[str]:
+    """The hosts in a list of addresses; nothing if one of them is not clear."""
+    found: list[str] = []
+    for address in ADDRESS.finditer(text):
+        host = address[1].removesuffix(":*")
+        found += [host[1:], f"*{host}"] if host.startswith(".") else [host]
+    return found if all(map(HOST.match, found)) else []
 
 
 def _problem(rule: Rule, kind: str, message: str, meant: Iterable[tuple[str, str | None]]) -> RuleProblem:
