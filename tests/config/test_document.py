@@ -164,9 +164,9 @@ def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None
             id="texts that no program can be given",
         ),
         pytest.param(
-            '{"sandbox": true}',
+            '{"toolSearch": true}',
             {},
-            ["settings.json:1: sandbox is true and must be an object."],
+            ["settings.json:1: toolSearch is true and must be an object."],
             id="a flag for a section",
         ),
         pytest.param(
@@ -177,6 +177,15 @@ def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None
                 "settings.json:1: Model is not known. Did you mean 'model'?",
             ],
             id="near misses are kept and hinted at",
+        ),
+        pytest.param(
+            '{"defaultMode": "plan", "percent": 3, "permissions": {"denyRead": ["x"]}}',
+            {"defaultMode": "plan", "percent": 3, "permissions": {"denyRead": ["x"]}},
+            [
+                "settings.json:1: defaultMode is not known. Did you mean 'permissions.defaultMode'?",
+                "settings.json:1: permissions.denyRead is not known. Did you mean 'sandbox.filesystem.denyRead'?",
+            ],
+            id="a key at the wrong level is hinted at",
         ),
         pytest.param(
             '{"somethingElseEntirely": [1, {"x": 2}]}',
@@ -211,13 +220,47 @@ def test_a_wrong_value_is_named_and_the_rest_of_the_file_stands(
 
 
 @pytest.mark.parametrize(
-    "permissions", [[], "x", None, {"deny": 5}, {"deny": {"Bash": True}}, {"ask": [7]}, {"deny": ["Bash", None]}]
+    "values",
+    [
+        {"permissions": []},
+        {"permissions": "x"},
+        {"permissions": None},
+        {"permissions": {"deny": 5}},
+        {"permissions": {"deny": {"Bash": True}}},
+        {"permissions": {"deny": ["Bash", None]}},
+        {"permissions": {"ask": [7]}},
+        {"permissions": {"disableBypassPermissionsMode": True}},
+        {"permissions": {"disableAutoMode": "yes"}},
+        {"sandbox": True},
+        {"sandbox": {"enabled": "yes"}},
+        {"sandbox": {"network": ["evil.example"]}},
+        {"sandbox": {"filesystem": {"denyRead": [{"path": "~/.ssh"}]}}},
+        {"deniedMcpServers": {"db": True}},
+        {"disabledMcpjsonServers": [None]},
+    ],
+    ids=str,
 )
-def test_a_mistake_in_what_forbids_leaves_doubt(tmp_path: Path, permissions: Any) -> None:
+def test_a_mistake_in_what_forbids_leaves_doubt(tmp_path: Path, values: Any) -> None:
     path = tmp_path / "settings.json"
-    path.write_text(json.dumps({"permissions": permissions}))
+    path.write_text(json.dumps(values))
 
     assert read(path).doubtful
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"permissions": {"allow": 5}},
+        {"permissions": {"defaultMode": "x"}},
+        {"sandbox": {"network": {"allowedDomains": 1}}},
+    ],
+    ids=str,
+)
+def test_a_mistake_in_what_allows_leaves_none(tmp_path: Path, values: Any) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(values))
+
+    assert not read(path).doubtful
 
 
 def test_every_key_is_found_by_its_path() -> None:

@@ -213,6 +213,17 @@ def test_while_a_file_is_broken_nothing_is_widened(world: World, broken: str) ->
     assert any("Nothing in this file takes effect until it is repaired" in note for note in live.loaded.notes())
 
 
+@pytest.mark.parametrize("wrong", [{"sandbox": True}, {"permissions": {"disableBypassPermissionsMode": True}}], ids=str)
+def test_a_wrong_value_that_would_restrict_widens_nothing_and_says_so(world: World, wrong: dict[str, Any]) -> None:
+    world.write("user", {"permissions": {"allow": ["Bash"]}})
+    world.write("project", wrong)
+
+    live = world.live(mode="acceptEdits", allowed=("Edit",), allow_bypass=True)
+
+    assert (live.policy().mode, live.policy().rules) == ("default", ())
+    assert any("no allow rule of any file applies until it is corrected" in note for note in live.loaded.notes())
+
+
 def test_the_home_folder_as_working_folder_has_the_users_settings_once(world: World) -> None:
     world.write("user", {"permissions": {"allow": ["Read"]}})
     places = places_for(world.root / "home", world.env, world.places.state)

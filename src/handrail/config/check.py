@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Any
 
 from handrail.config.json_paths import JsonPath, format_path
-from handrail.config.keys import ALWAYS, Key, Schema, Tree, tree
+from handrail.config.keys import ALWAYS, KEYS, Key, Schema, Tree, tree
 from handrail.records import record
 
 TYPES: Mapping[str, tuple[type | UnionType, str]] = {
@@ -19,9 +19,19 @@ TYPES: Mapping[str, tuple[type | UnionType, str]] = {
     "object": (dict, "an object"),
 }
 """The types of JSON Schema, as Python types and as words."""
-# A mistake here means that it is unknown what the file forbids.
-FORBIDS = (("permissions",), ("permissions", "deny"), ("permissions", "ask"))
-FORBIDS_SERVERS = "deniedMcpServers"
+FORBIDS: tuple[JsonPath, ...] = (
+    ("permissions", "deny"),
+    ("permissions", "ask"),
+    ("permissions", "disableBypassPermissionsMode"),
+    ("permissions", "disableAutoMode"),
+    ("sandbox", "enabled"),
+    ("sandbox", "network", "deniedDomains"),
+    ("sandbox", "filesystem", "denyRead"),
+    ("sandbox", "filesystem", "denyWrite"),
+    ("deniedMcpServers",),
+    ("disabledMcpjsonServers",),
+)
+"""A mistake in these, or in the objects that hold them, means that it is unknown what the file forbids."""
 
 
 @record
@@ -142,7 +152,7 @@ def _mismatch(path: JsonPath, value: Any, expected: str) -> ValueProblem:
 
 
 def _forbids(path: JsonPath) -> bool:
-    return path[:2] in FORBIDS or path[0] == FORBIDS_SERVERS
+    return any(path[: len(key)] == key or key[: len(path)] == path for key in FORBIDS)
 
 
 def describe_value(value: Any) -> str:
@@ -162,9 +172,11 @@ def describe_value(value: Any) -> str:
 
 
 def _hint(name: str, level: Tree, path: JsonPath) -> list[ValueProblem]:
-    """A hint about an unknown key that resembles a known one."""
+    """A hint about an unknown key that resembles a known one, or stands at the wrong level."""
     near = get_close_matches(name, level, n=1, cutoff=0.8)
     folded = [known for known in level if known.casefold() == name.casefold()]
-    found = (folded or near)[:1]
-    better = format_path((*path[:-1], found[0])) if found else ""
-    return [ValueProblem(path, f"is not known. Did you mean {better!r}?", hint=True)] if found else []
+    here = [format_path((*path[:-1], found)) for found in (folded or near)]
+    # a short name such as mode or url may mean anything
+    elsewhere = [key.name for key in KEYS if key.path[-1] == name and not name.islower()]
+    found = here or elsewhere
+    return [ValueProblem(path, f"is not known. Did you mean {found[0]!r}?", hint=True)] if found else []

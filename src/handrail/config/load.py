@@ -90,6 +90,11 @@ def load_settings(
             problems.append(
                 Problem(document.file.source, document.file.shown, 0, "what it denied before still applies.")
             )
+        elif document.doubtful and document.broken is None:
+            why = (
+                "what it would have forbidden is not known, so no allow rule of any file applies until it is corrected."
+            )
+            problems.append(Problem(document.file.source, document.file.shown, 0, why))
         doubtful = doubtful or (document.doubtful and last is None)
         layers.append(Layer(document, _without_managed(document, values, problems), kept=last is not None))
     layers = _no_looser_mode(layers, {id(document) for document in own} - trusted)
