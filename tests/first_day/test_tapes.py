@@ -100,6 +100,19 @@ async def test_a_tape_is_replayed_in_a_copy_with_other_file_times_and_another_sy
 
 
 @pytest.mark.anyio
+async def test_a_tape_in_the_folder_that_is_listed_can_be_replayed_and_recorded_again(project: Path) -> None:
+    tape, home = project / "run.jsonl", project / "home"
+    home.mkdir()
+    listing = Reply((ToolUse("1", "Bash", {"command": "ls"}),))
+    for _ in range(2):
+        await record([listing, DONE], project, tape)
+
+        replay = handrail(project, home, "-p", "How many files are there?", "--replay", str(tape))
+
+        assert (replay.returncode, replay.stdout, replay.stderr) == (0, "There are three.\n", "")
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("last", "flags", "problem"),
     [

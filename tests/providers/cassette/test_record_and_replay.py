@@ -363,7 +363,7 @@ async def test_the_file_is_its_owners_replaced_whole_and_the_old_one_survives_a_
         recorder = studio.recorder()
         provider = studio.recording(server, "anthropic", recorder)
         await everything(provider, question("1"))
-        [part] = studio.path.parent.glob("*.part")
+        [part] = studio.path.parent.glob(".*.part")
         assert studio.path.read_text() == OLD
         assert [entry.end for entry in load(part).recordings] == ["whole"]
         await everything(provider, question("2"))
@@ -371,7 +371,7 @@ async def test_the_file_is_its_owners_replaced_whole_and_the_old_one_survives_a_
 
     assert stat.S_IMODE(studio.path.stat().st_mode) == 0o600
     assert len(load(studio.path).recordings) == 2
-    assert list(studio.path.parent.glob("*.part")) == []
+    assert list(studio.path.parent.glob(".*.part")) == []
     with pytest.raises(CassetteError, match="is closed"):
         await provider.transport.send(HttpRequest("http://x/v1/messages", (), b"{}"))
 
@@ -510,7 +510,7 @@ async def test_a_failed_recording_is_put_beside_the_good_one(studio: Studio, rep
     assert "was not replaced" in warning
     assert str(aside) in warning
     assert load(aside).recordings
-    assert list(studio.path.parent.glob("*.part")) == []
+    assert list(studio.path.parent.glob(".*.part")) == []
 
 
 async def test_a_first_recording_that_fails_is_kept_with_a_warning(studio: Studio) -> None:

@@ -7,9 +7,10 @@ The recording transport: passes everything through and records it.
                   -> error     cut
     send -> error              failed
 
-Recordings go to a temporary file beside the target, one write each. It replaces the target when the transport is
-closed: a crash leaves the old cassette as it was, and what was recorded so far in the temporary file. A recording that
-ended badly does not replace one that is there: it is put beside it, as NAME.failed.jsonl.
+A first recording goes to the target, so that tools that list the folder see the same as in a replay. If there is an
+old cassette, a hidden file beside it is written, which replaces it when the transport is closed: a crash leaves the old
+cassette as it was, and what was recorded so far in the hidden file. A recording that ended badly does not replace one
+that is there: it is put beside it, as NAME.failed.jsonl.
 """
 
 import os
@@ -66,7 +67,8 @@ class Recorder:
         self._writer = TapeWriter()
         self._count = 0
         self._has_header = False
-        self._part = path.with_name(f"{path.name}.{os.urandom(4).hex()}.part")
+        is_first = not os.path.lexists(path)
+        self._part = path if is_first else path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
         check_replaceable(path)
         try:
             self._file = open(self._part, "xb", opener=_owner_only)  # noqa: SIM115  # open as long as the recorder
@@ -120,7 +122,7 @@ class Recorder:
             self.discard()
             self._on_warning(f"The model was not asked, so nothing was recorded to {str(self.path)!r}.")
             return
-        if not self.path.exists():
+        if self._part == self.path or not self.path.exists():
             self.finish()
             self._on_warning(f"The run failed, and a replay of {str(self.path)!r} will fail too. Record it again.")
             return
