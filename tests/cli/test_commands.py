@@ -153,6 +153,7 @@ def test_what_rules_mode_and_flags_hold_back_is_listed_with_the_reason(tmp_path:
 
     assert held()["Bash"] == "denied by project settings .handrail/settings.json:1: Bash"
     assert held("--permission-mode", "plan")["Edit"] == "plan mode offers only tools that read"
+    assert held("--mode", "plan") == held("--permission-mode", "plan")
     named = held("--tools", "Read,Bash")
     assert named["Glob"] == "--tools does not name it"
     assert named["Bash"].startswith("denied by project settings")
@@ -239,6 +240,30 @@ def test_what_goes_wrong_is_said_and_told_by_the_exit_code(
     assert ran.returncode == code
     assert says in ran.stderr
     assert ran.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "agents show nope",
+        "audit why nope",
+        "call Read x",
+        "cassette show nope",
+        "config get model",
+        "mcp get nope",
+        "permissions test nope",
+        "sessions show nope",
+        "skills show nope",
+        "undo",
+        "view nope",
+    ],
+)
+def test_a_command_that_fails_says_why_to_programs_too(tmp_path: Path, command: str) -> None:
+    ran = handrail(*command.split(), "--json", cwd=tmp_path)
+
+    assert ran.returncode in (1, 2)
+    assert ran.stderr == f"handrail: {json.loads(ran.stdout)['error']}\n"
+    assert handrail(*command.split(), cwd=tmp_path).stdout == ""
 
 
 def test_nothing_is_written_anywhere_without_need(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`handrail -p`, as a process, against a model server on loopback."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -311,6 +312,24 @@ async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says
     assert server.requests == []
 
 
+@pytest.mark.parametrize("flags", [("--output-format", "json"), ("--output-format=stream-json",), ("--json",)], ids=str)
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        pytest.param(["-p"], 1, "there is no prompt", id="no prompt"),
+        pytest.param(["-p", "hi", "--max-turns", "0"], 2, "not a whole number above 0", id="a wrong flag"),
+        pytest.param(["-p", "hi", "--replay", "no.jsonl"], 1, "no.jsonl", id="no model"),
+    ],
+)
+async def test_a_run_that_cannot_start_prints_a_result_where_json_is_asked_for(
+    arguments: list[str], code: int, says: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    ran, _ = await handrail([], tmp_path, *arguments, *flags)
+
+    assert (ran.code, len(ran.lines), ran.lines[0]["is_error"]) == (code, 1, True)
+    assert says in ran.lines[0]["result"]
+
+
 async def test_unknown_flags_are_warned_about(tmp_path: Path) -> None:
     ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future")
 
@@ -362,6 +381,26 @@ async def test_a_signal_stops_the_run_with_its_result(tmp_path: Path, number: in
         assert process.returncode == code
         assert json.loads(out)["terminal_reason"] == "aborted_streaming"
         assert errors == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["text", "json"])
+async def test_output_that_cannot_be_written_is_told(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    async with ModelServer([HELLO]) as server:
+        with Path("/dev/full").open("wb") as full:
+            process = await asyncio.create_subprocess_exec(
+                program(),
+                *("-p", "hi", *flags),
+                cwd=tmp_path,
+                env=variables(server, tmp_path),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=full,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            _, errors = await process.communicate()
+
+    assert process.returncode == 1
+    assert errors.decode() == f"handrail: The output cannot be written: {os.strerror(errno.ENOSPC)}.\n"
 
 
 async def test_a_run_can_be_recorded_and_replayed_without_a_server(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handrail.cli.main import run
-from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.transcripts.log import Log
@@ -115,6 +115,34 @@ def test_a_session_is_shown_to_people_and_programs(store: TranscriptStore, capsy
     shown = said(capsys, "show", "one")
     assert "## User\n\nWhat is\nhere?\n\n## Assistant (some-model)\n\nTwo files." in shown
     assert [message["role"] for message in value(capsys, "show", "one")["messages"]] == ["user", "assistant"]
+
+
+def test_show_begins_with_the_prompt_and_names_what_the_program_added(store: TranscriptStore, capsys: Out) -> None:
+    opened = store.create(str(Path.cwd()), "one")
+    for kind in ("context", "tools"):
+        opened.writer.add_message(Attachment(kind, (Text("<memory>Use tabs.</memory>"),)))
+    for message in (ASKED, Attachment("hook", (Text("Mind the gap."),)), REPLY):
+        opened.writer.add_message(message)
+    opened.writer.close()
+
+    shown = said(capsys, "show", "one")
+
+    assert shown.startswith("# one\n\n(added by the program: context, tools; --all shows it)\n\n## User\n\nWhat is")
+    assert "## Added by the program: hook\n\nMind the gap." in shown
+    whole = said(capsys, "show", "one", "--all")
+    assert whole.count("Use tabs.") == 2
+    assert said(capsys, "export", "one", "--format", "markdown") == whole
+    assert "Use tabs." in said(capsys, "show", "one", "--json")
+
+
+def test_results_of_calls_are_not_shown_as_words_of_the_user(store: TranscriptStore, capsys: Out) -> None:
+    opened = store.create(str(Path.cwd()), "one")
+    called = AssistantMessage((ToolUse("t1", "Bash", {"command": "true"}),), "some-model")
+    for message in (ASKED, called, UserMessage((ToolResult("t1", (Text("fine"),)),))):
+        opened.writer.add_message(message)
+    opened.writer.close()
+
+    assert "## Results\n\nResult of t1\n\n```\nfine\n```" in said(capsys, "show", "one")
 
 
 def test_a_torn_session_is_found_out_and_mended_once(store: TranscriptStore, capsys: Out) -> None:

@@ -24,7 +24,7 @@ from handrail.batch.tasks import BatchTask, TaskProblem, read_tasks
 from handrail.batch.user_config import run_variables, user_config_digest
 from handrail.batch.working_copy import content_digest, open_work_folder
 from handrail.cli.batch_text import BatchProgress, report_lines
-from handrail.cli.permission_flags import warn
+from handrail.cli.permission_flags import report_failure, warn
 from handrail.cli.signals import on_signals
 from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain, plain_json
@@ -109,7 +109,7 @@ def _run(chosen: argparse.Namespace) -> int:
             code = asyncio.run(_until_signal(waiting, folder, log, chosen, progress))
         except BatchError as error:
             progress.end_line()
-            warn(str(error))
+            report_failure(str(error), as_json=chosen.json)
             return FAILED
         finally:
             log.close()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from handrail.cli.permission_flags import report_failure
 from handrail.config.check import check_values, describe_value
 from handrail.config.document import read_document
 from handrail.config.flags import SettingsFlags
@@ -48,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = tuple(chosen.key.split(".")) if chosen.way == "get" else ()
     value = settings.get(*path)
     if value is None:
-        sys.stderr.write(f"handrail: {plain(chosen.key)} {plain(_why_missing(path))}\n")
+        report_failure(f"{chosen.key} {_why_missing(path)}", as_json=chosen.json)
         return MISSING
     if chosen.show_source:
         rows = [{"key": key, "value": value, "source": source} for key, value, source in origins(settings, path)]

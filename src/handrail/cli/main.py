@@ -131,14 +131,20 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except HandrailError as error:
-        _import_command("handrail.cli.permission_flags").warn(str(error))
+        _report(arguments, str(error))
         return USAGE
     except OSError as error:
-        _import_command("handrail.cli.permission_flags").warn(_file_problem(error))
+        _report(arguments, _file_problem(error))
         return FAILED
     except RuntimeError as error:
         if str(error) != NO_THREAD:
             raise
-        _import_command("handrail.cli.permission_flags").warn(_file_problem(OSError(EAGAIN, NO_THREAD)))
+        _report(arguments, _file_problem(OSError(EAGAIN, NO_THREAD)))
         return FAILED
     return code
+
+
+def _report(arguments: Sequence[str], problem: str) -> None:
+    """Say why a command failed; a run prints a result of its own where JSON is asked for."""
+    as_json = "--json" in arguments and arguments[0] in commands.COMMANDS
+    _import_command("handrail.cli.permission_flags").report_failure(problem, as_json=as_json)

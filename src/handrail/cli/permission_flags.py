@@ -2,11 +2,12 @@
 
 import argparse
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from handrail.config.flags import SettingsFlags
 from handrail.config.places import chosen_sources
-from handrail.conversation.plain import plain
+from handrail.conversation.plain import plain, plain_json
 from handrail.lazy import lazy
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--setting-sources", metavar="A,B", help="only these of user, project, local")
     modes = f"what runs without a question: {', '.join(MODES)}"
-    parser.add_argument("--permission-mode", choices=MODES, metavar="MODE", default="", help=modes)
+    parser.add_argument("--permission-mode", "--mode", choices=MODES, metavar="MODE", default="", help=modes)
     for name, text in (
         ("allowed", "allow rules: 'Read Bash(git log *)'"),
         ("disallowed", "deny rules; a bare name removes the tool"),
@@ -113,3 +114,11 @@ def warn(text: str) -> None:
     shown = terminal.ReportScreen(sys.stderr).notice(text) if sys.stderr.isatty() else f"handrail: {plain(text)}\n"
     sys.stderr.write(shown)
     sys.stderr.flush()
+
+
+def report_failure(problem: str, *, as_json: bool) -> None:
+    """Say why a command failed, also to a program that reads JSON."""
+    warn(problem)
+    if as_json:
+        with suppress(OSError):  # the reader may have left
+            print(plain_json({"error": problem}), flush=True)

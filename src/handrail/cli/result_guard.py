@@ -37,6 +37,8 @@ def output_format(arguments: Sequence[str]) -> str:
         if word == "--":
             return found
         flag, equals, value = word.partition("=")
-        if flag == "--output-format":
+        if word == "--json":
+            found = "json"
+        elif flag == "--output-format":
             found = value if equals else following
     return found

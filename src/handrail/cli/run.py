@@ -166,12 +166,19 @@ async def answer(flags: Flags, prompt: str, result: ResultGuard, terminal: "live
                     result.is_printed = is_shown
                 if out is not None and out.tell():
                     await out.drain()
-    except ClosedError:
+    except ClosedError as error:
+        _warn_of_output(error)
         result.is_printed = True  # it has no reader any more
         ended = None
     finally:
         await session.aclose()
     return _exit_code(code(), ended, denied=denied and chosen.fail_on_denial)
+
+
+def _warn_of_output(error: ClosedError) -> None:
+    """Say why the output cannot be written, unless its reader has left."""
+    if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, BrokenPipeError):
+        warn(str(error))
 
 
 def _events(

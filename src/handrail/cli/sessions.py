@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.cli.permission_flags import warn
+from handrail.cli.permission_flags import report_failure, warn
 from handrail.cli.terminal import ReportScreen
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.plain import plain, plain_json
@@ -36,9 +36,7 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         return DO[chosen.what](chosen, store, cwd)
     except SessionError as error:
-        if chosen.json:
-            print(json.dumps({"error": str(error)}))
-        sys.stderr.write(f"handrail: {plain(str(error))}\n")
+        report_failure(str(error), as_json=chosen.json)
         return 1
 
 
@@ -72,7 +70,7 @@ def _load_session(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) 
 
 def _show(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     path, rebuilt = _load_session(chosen, store, cwd)
-    print(_as_json(path, rebuilt) if chosen.json else plain(as_text(rebuilt)), end="" if not chosen.json else "\n")
+    print(_as_json(path, rebuilt) if chosen.json else plain(as_text(rebuilt, whole=chosen.all).rstrip("\n")))
     return 0
 
 

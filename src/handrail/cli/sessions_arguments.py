@@ -54,6 +54,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--all", action="store_true", help="of all folders, not only this one")
     listing.add_argument("--limit", type=whole, metavar="N", help="at most N (default: no limit)")
     show = add_subcommand(inner, "show", "print the conversation of a session")
+    text = "with what the model was told of its surroundings, such as memory files and lists of tools"
+    show.add_argument("--all", action="store_true", help=text)
     check = add_subcommand(
         inner, "check", "say whether a session can be resumed as it is; exit code 1 if it needs repair"
     )

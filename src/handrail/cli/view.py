@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handrail.cli.permission_flags import warn
+from handrail.cli.permission_flags import report_failure, warn
 from handrail.errors import SessionError
 from handrail.lazy import lazy
 from handrail.serve.guard import Door, new_token, token_digest
@@ -33,7 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
         try:
             path = store.find(chosen.session, str(Path.cwd()))
         except SessionError as error:
-            warn(str(error))
+            report_failure(str(error), as_json=chosen.json)
             return 1
     certificate, key = (Path(each) if each else None for each in (chosen.tls_cert, chosen.tls_key))
     endpoint = BindAddress(chosen.host, chosen.port, certificate, key)

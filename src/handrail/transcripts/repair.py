@@ -1,16 +1,20 @@
 """Repairs, imports and exports transcripts."""
 
 import os
+from itertools import groupby
 from pathlib import Path
 
 from handrail.conversation.block_json import block_value
-from handrail.conversation.blocks import Text
-from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote
+from handrail.conversation.blocks import Text, ToolResult
+from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.errors import SessionError
 from handrail.transcripts.log import OWN, BrokenLine, Log, encode_line, read
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import message_value, new_id
+
+CONTEXT = frozenset({"context", "memory", "agents", "skills", "style", "tools", "mcp_instructions"})
+"""The kinds of attachments that tell the model about its surroundings, and nothing about the work."""
 
 
 def repair(path: Path) -> RebuiltTranscript:
@@ -89,14 +93,25 @@ def as_lines(rebuilt: RebuiltTranscript, session_id: str) -> bytes:
     return b"".join(lines)
 
 
-def as_text(rebuilt: RebuiltTranscript) -> str:
-    """The conversation as Markdown."""
+def as_text(rebuilt: RebuiltTranscript, *, whole: bool = True) -> str:
+    """The conversation as Markdown; unless it is `whole`, what the model was told of its surroundings is only named."""
     parts = [f"# {rebuilt.title or rebuilt.session_id or 'Session'}"]
-    for message in rebuilt.messages:
-        blocks = (Text(message.text),) if isinstance(message, SystemNote) else message.content
-        if text := "\n\n".join(_block(block_value(block)) for block in blocks):
-            parts.append(f"## {_who(message)}\n\n{text}")
+    for is_context, messages in groupby(rebuilt.messages, lambda message: bool(_context_kind(message))):
+        if is_context and not whole:
+            parts.append(f"(added by the program: {', '.join(map(_context_kind, messages))}; --all shows it)")
+        else:
+            parts += filter(None, map(_message, messages))
     return "\n\n".join(parts) + "\n"
+
+
+def _context_kind(message: Message) -> str:
+    return message.kind if isinstance(message, Attachment) and message.kind in CONTEXT else ""
+
+
+def _message(message: Message) -> str:
+    blocks = (Text(message.text),) if isinstance(message, SystemNote) else message.content
+    text = "\n\n".join(_block(block_value(block)) for block in blocks)
+    return f"## {_who(message)}\n\n{text}" if text else ""
 
 
 def _who(message: Message) -> str:
@@ -107,6 +122,8 @@ def _who(message: Message) -> str:
             return f"Added by the program: {kind}"
         case SystemNote():
             return "Note"
+        case UserMessage(content) if content and all(isinstance(block, ToolResult) for block in content):
+            return "Results"
         case _:
             return "User"
 
