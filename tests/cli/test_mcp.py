@@ -79,6 +79,17 @@ def test_a_server_is_added_tested_listed_shown_called_and_removed(project: Path,
     assert not (project / ".handrail").exists(), "commands that only look leave nothing behind"
 
 
+@pytest.mark.proves("R10")
+def test_a_note_about_blanks_names_the_value_and_does_not_print_it(project: Path, mcp: Run) -> None:
+    env = {"TOKEN": "correct-horse-battery\n" * 100}
+    mcp("add-json", "db", json.dumps({**entry(project), "env": env}))
+
+    code, out, errors = mcp("test")
+
+    assert (code, "blanks around the value of 'env.TOKEN'" in errors) == (0, True)
+    assert "correct-horse" not in out + errors + "".join(mcp("get", "db")[1:])
+
+
 def test_a_server_of_the_project_is_written_for_all_and_approved_by_who_adds_it(project: Path, mcp: Run) -> None:
     (project / ".mcp.json").write_text('{\n    "mcpServers": {"old": {"command": "old-mcp"}},\n    "x": 1\n}\n')
 

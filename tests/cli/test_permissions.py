@@ -75,6 +75,23 @@ def test_rules_of_a_folder_that_is_not_trusted_are_named_as_a_change_and_count_w
     assert [printed(capsys, "test", "examples", *flags)[0] for flags in ((), ("--trust",))] == [1, 0]
 
 
+def test_explain_lists_a_folder_once_however_many_answers_it_tries(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def list_folder(folder: Any) -> Any:
+        listed.append(os.fspath(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", list_folder)
+
+    explained(capsys, "Bash(rm -r src)", "--settings", "settings.json")
+
+    assert [folder for folder in listed if folder.rstrip("/").endswith("/src")] == [f"{project}/src/"]
+
+
 @pytest.mark.proves("P3", "G21", "G11")
 def test_explain_names_the_rule_its_file_and_line_and_what_each_layer_says(
     project: Path, capsys: pytest.CaptureFixture[str]

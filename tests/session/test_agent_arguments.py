@@ -73,7 +73,12 @@ def calls(*uses: Any) -> ScriptedModel:
         ({"hooks": {"PreToolUse": [{"hooks": []}]}}, "in the form of the settings are given as hooks=Hooks({...})"),
         ({"settings": ["model"]}, "settings is ['model']. Give True, False, the path of a file, or its content as a"),
         ({"settings": {"model": Path}}, "settings cannot be written as JSON: Object of type type is not"),
-        ({"settings": "no.json"}, "settings is 'no.json', which is not a file"),
+        (
+            {"settings": "no.json"},
+            "settings is 'no.json', which is not a file. Give True, False, the path of a file, or",
+        ),
+        ({"system_prompt": 3}, "system_prompt is 3. Give a text, or None"),
+        ({"tools": ["Read"]}, "tools is for your own; builtin_tools=['Read'] leaves out the other built-in ones"),
         ({"tools": [print]}, "print is not a tool. Put @tool above a function"),
         ({"tools": [Unfinished]}, "Unfinished is a class. Give an instance of it: Unfinished()"),
         ({"tools": [Unfinished()]}, "The tool Unfinished has no input_model and no call. Define it in the class"),

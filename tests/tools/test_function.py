@@ -385,6 +385,7 @@ def test_an_unknown_field_inside_a_parameter_is_named_with_the_one_that_was_mean
         pytest.param(len, "len is not a plain function. Wrap it", id="a builtin"),
         pytest.param(Counter, "Counter is not a plain function. Wrap it", id="a class"),
         pytest.param(lambda: 1, "cannot be called '<lambda>'", id="a lambda"),
+        pytest.param("count", "To name the tool, write @tool(name='count').", id="a name"),
     ],
 )
 def test_what_cannot_be_a_tool_fails_where_it_is_declared(function: Callable[..., Any], problem: str) -> None:
@@ -393,6 +394,11 @@ def test_what_cannot_be_a_tool_fails_where_it_is_declared(function: Callable[...
 
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_flag_is_refused_with_the_one_that_was_probably_meant() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'readonly'\. Did you mean 'read_only'\?"):
+        tool(readonly=True)(positional)  # type: ignore[call-overload]
 
 
 def test_a_default_that_is_no_json_fails_also_where_warnings_are_not_shown() -> None:

@@ -124,6 +124,7 @@ def call_question(
             edit=drafts.get(each.value, each.edit),
             edits_on_tab=each.value == choices.ALWAYS,
             takes_words=each.value == choices.DENY,
+            word={choices.ALLOW: "yes", choices.STOP: "no"}.get(each.value, ""),
         )
         for each in choices.answer_choices(question)
     )

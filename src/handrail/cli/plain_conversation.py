@@ -235,10 +235,13 @@ class PlainFront:
                 return None
             if (chosen := read_choices(typed, question)) is not None:
                 return await self._take(chosen, write)
-            write(f"Type a number from 1 to {len(question.choices)}.")
+            letters = "".join(f", or {choice.word[0]}" for choice in question.choices if choice.word)
+            write(f"Type a number from 1 to {len(question.choices)}{letters}.")
 
     async def _take(self, chosen: "PlainChoice", write: Callable[[str], None]) -> DialogReply | None:
         choice = chosen.choice
+        if chosen.text:
+            return DialogReply(choice.value, chosen.text)
         if choice.edit is None or (choice.edits_on_tab and not chosen.edits):
             return DialogReply(choice.value, choice.edit or "", chosen.marked)
         if choice.edit:
@@ -255,18 +258,23 @@ class PlainChoice:
     choice: DialogChoice
     marked: tuple[str, ...] = ()
     edits: bool = False
+    text: str = ""
+    """Its text, if it stands in the same line."""
 
 
 def ways_to_answer(question: DialogQuestion) -> str:
     """How the question is answered."""
     several = any(choice.toggles for choice in question.choices)
     ways = ["Type the numbers of all that fit, then Enter" if several else "Type a number, then Enter"]
+    ways += [f"{choice.word[0]} is {at}" for at, choice in enumerate(question.choices, 1) if choice.word]
     ways += [f"{at}e edits {at}" for at, choice in enumerate(question.choices, 1) if choice.edits_on_tab]
     return "; ".join([*ways, "an empty line leaves the question."])
 
 
 def read_choices(typed: str, question: DialogQuestion) -> PlainChoice | None:
     """What a typed line chooses; None = nothing that there is. Marked choices alone end with the last one, `Done`."""
+    if (answer := _read_word(typed, question)) is not None:
+        return answer
     words = typed.replace(",", " ").split()
     edits = len(words) == 1 and words[0].endswith("e")
     numbers = [word.removesuffix("e") for word in words] if edits else words
@@ -276,3 +284,13 @@ def read_choices(typed: str, question: DialogQuestion) -> PlainChoice | None:
     marked = tuple(choice.value for choice in chosen if choice.toggles)
     ends = [choice for choice in chosen if not choice.toggles] or ([question.choices[-1]] if marked else [])
     return PlainChoice(ends[0], marked, edits) if len(ends) == 1 else None
+
+
+def _read_word(typed: str, question: DialogQuestion) -> PlainChoice | None:
+    """What `y`, `yes`, `n` or `no` chooses; words after a no go to the choice that takes words."""
+    word, *rest = typed.split(maxsplit=1)
+    choice = next((each for each in question.choices if each.word and word.lower() in (each.word, each.word[0])), None)
+    if choice is None or not rest:
+        return PlainChoice(choice) if choice else None
+    takes_words = next((each for each in question.choices if each.takes_words), None)
+    return PlainChoice(takes_words, text=rest[0].strip()) if takes_words and choice.word == "no" else None

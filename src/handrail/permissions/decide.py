@@ -1,6 +1,7 @@
 """Decides on one call by a policy; live calls, explain, test, simulate and `Policy.decide` all use it."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,17 @@ from handrail.tools.wording import brief_repr
 LOOKUP = Lookup(resolve, locate, match_files, exists, list_folder)
 
 
-def case_of(request: CallRequest, policy: Policy, evidence: Evidence = NOTHING_SAID) -> Case:
+def listing_once() -> Lookup:
+    """A lookup that lists a folder only once, for several decisions on one call."""
+    return LOOKUP._replace(beneath=cache(LOOKUP.beneath))
+
+
+def case_of(request: CallRequest, policy: Policy, evidence: Evidence = NOTHING_SAID, lookup: Lookup = LOOKUP) -> Case:
     """The case of a call under a policy."""
     use = request.use
     if use.name != request.tool.name:  # a model may use an alias, and rules are written for the tool's own name
         use = ToolUse(use.id, request.tool.name, use.input)
-    return make_case(use, policy, LOOKUP, facts_of(request, evidence))
+    return make_case(use, policy, lookup, facts_of(request, evidence))
 
 
 def decide_call(policy: Policy, tool: AnyTool, values: Mapping[str, Any]) -> Decision:

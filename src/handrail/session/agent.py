@@ -8,7 +8,7 @@ An agent in a few lines: a model, tools and rules, ready for prompts.
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 from handrail.agents.spec import AgentSpec
@@ -117,6 +117,7 @@ class Agent(Generic[Structured]):
         state_dir: Path | str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        check_type("system_prompt", system_prompt, (str, NoneType), "a text, or None for handrail's own")
         check_type("limits", limits, Limits, "Limits(turns=..., dollars=..., tokens=..., seconds=...)")
         options, own_model = split_model(model)
         custom, environment = check_tools(tools), variables(env, state_dir)

@@ -71,8 +71,14 @@ def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
     if not isinstance(tools, Iterable):
         raise HandrailError(f"tools is {tools!r}. Give a list of tools.")
     given = tuple(tools)
-    taken = set(builtin_names())
+    builtin = builtin_names()
+    taken = set(builtin)
     for tool in given:
+        if isinstance(tool, str) and tool in builtin:
+            raise ToolDefinitionError(
+                f"tools has the name of the built-in tool {tool!r}. tools is for your own; builtin_tools=[{tool!r}] "
+                "leaves out the other built-in ones."
+            )
         check_tool(tool)
         if tool.name in taken:
             raise ToolDefinitionError(f"There are two tools called {tool.name!r}. Give yours another name.")
@@ -131,7 +137,7 @@ def settings_flags(
                 f"settings cannot be written as JSON: {error}. Give texts, numbers and lists."
             ) from error
     if file and not file.lstrip().startswith("{") and not Path(file).is_file():
-        raise HandrailError(f"settings is {file!r}, which is not a file. Give True, False, or the path of a file.")
+        raise HandrailError(f"settings is {file!r}, which is not a file. Give {expected}.")
     given = SettingsFlags(
         settings=file,
         mode=mode,

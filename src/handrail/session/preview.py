@@ -19,8 +19,9 @@ from handrail.errors import HandrailError
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import Hook
 from handrail.permissions.case import Case
-from handrail.permissions.decide import case_of
+from handrail.permissions.decide import LOOKUP, case_of
 from handrail.permissions.facts import Evidence
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, winner
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.processes.sandbox_contract import Standing
@@ -54,6 +55,7 @@ class PreviewedCall:
     hooks: tuple[Hook, ...]
     standing: Standing | None
     """Where its command line would run; None if it has none, or no sandbox is in use."""
+    lookup: Lookup
 
     @property
     def decider(self) -> Opinion:
@@ -134,7 +136,9 @@ class CallPreview:
         """Whether the rules of a settings file are not known, because it cannot be read."""
         return self._settings.loaded.settings.doubtful
 
-    async def look(self, request: CallRequest, policy: Policy, evidence: Evidence | None = None) -> PreviewedCall:
+    async def look(
+        self, request: CallRequest, policy: Policy, evidence: Evidence | None = None, lookup: Lookup = LOOKUP
+    ) -> PreviewedCall:
         """What would happen to a call under a policy. Without evidence, the tool's own checks are asked."""
         self._working_dirs = policy.working_dirs
         hooks = tuple(await self._calls.matching("PreToolUse", request))
@@ -147,13 +151,13 @@ class CallPreview:
         standing = await self._standing(request)
         if standing is not None and (check := sandbox_check(standing, request.access.runs or "")) is not None:
             given = replace(given, check=check)
-        case = case_of(request, policy, given)
+        case = case_of(request, policy, given, lookup)
         decision = decide(case)
         if decision.verdict is Verdict.ASK:
             hooks = (*hooks, *await self._calls.matching("PermissionRequest", request))
             if self._run_hooks:
                 decision = await self._ask_permission(request, decision)
-        return PreviewedCall(request, given, case, decision, hooks, standing)
+        return PreviewedCall(request, given, case, decision, hooks, standing, lookup)
 
     async def _ask_hooks(self, request: CallRequest) -> tuple[CallRequest, Opinion | None]:
         """The call as its hooks leave it, and what they say of it."""

@@ -30,6 +30,7 @@ from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.tool import PromptView, Tool, check_flags, check_identity
+from handrail.tools.wording import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Names: TypeAlias = str | tuple[str, ...]
@@ -79,7 +80,8 @@ class FunctionTool(Tool[BaseModel]):
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         if unknown := flags.keys() - FunctionFlags.__annotations__.keys():
-            raise TypeError(f"tool() got an unexpected keyword argument {min(unknown)!r}")
+            hint = did_you_mean(min(unknown), FunctionFlags.__annotations__)
+            raise TypeError(f"tool() got an unexpected keyword argument {min(unknown)!r}.{hint}")
         check_flags(flags.get("name") or function.__name__, flags)
         for member, value in flags.items():
             if member not in BEHAVIOUR:

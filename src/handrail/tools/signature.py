@@ -25,6 +25,8 @@ UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefiniti
 
 def check_callable(function: Callable[..., Any]) -> None:
     """Refuse what cannot be a tool; ToolDefinitionError says what to write instead."""
+    if isinstance(function, str):
+        raise ToolDefinitionError(f"@tool got the text {function!r}. To name the tool, write @tool(name={function!r}).")
     called = getattr(function, "__name__", repr(function))
     if not inspect.isfunction(function) and not inspect.ismethod(function):
         raise ToolDefinitionError(f"{called} is not a plain function. Wrap it: write a def with types and a docstring.")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -132,6 +133,33 @@ async def test_a_plain_no_ends_the_turn_and_a_no_with_words_goes_on(project: Pat
     assert not (project / "ran").exists()
     assert "read them instead" in server.requests[1].raw.decode()
     assert len(server.requests) == 3
+
+
+async def test_ctrl_d_leaves_a_question_like_esc(project: Path) -> None:
+    async with (
+        ModelServer([Reply((CHECK,)), said("never asked for")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until_asked()
+        terminal.type("hm")
+        await terminal.until("  : hm")
+        terminal.type("\x01\x04\x04\x04")  # it deletes the two letters, and then leaves the empty text
+        await terminal.until("Enter confirms", gone=True)
+        terminal.type("\x04")
+        await terminal.until("interrupted")
+        await leave(terminal)
+
+    assert not (project / "ran").exists()
+    assert len(server.requests) == 1
+
+
+async def test_ctrl_d_in_the_question_for_a_key_exits(project: Path) -> None:
+    env = {"HOME": str(project), "PATH": os.environ["PATH"]}
+    async with Conversing(project, env) as terminal:
+        await terminal.until_asked()
+        terminal.type("\x04")
+        assert await terminal.code() == 1
+    assert "There is no key" in terminal.whole
 
 
 async def test_always_writes_the_rule_as_it_was_edited(project: Path) -> None:

@@ -146,7 +146,7 @@ async def test_line_by_line_everything_can_be_done_and_nothing_is_drawn_twice(pr
         ModelServer([Reply((CHECK,)), Reply((ask,)), said("Checked.")], strict=True) as server,
         Conversing(project, variables(server, project), "Run the checks.", "--plain") as terminal,
     ):
-        await terminal.until("Type a number, then Enter; 3e edits 3")
+        await terminal.until("Type a number, then Enter; y is 1; n is 4; 3e edits 3")
         assert "3. Yes, always: Bash(./check --all)" in terminal.whole
         terminal.type("3e\n")
         await terminal.until("It is: Bash(./check --all)")
@@ -415,6 +415,31 @@ async def test_line_by_line_a_refused_call_is_said_to_be_an_interruption(project
         await terminal.until("it was interrupted while tools were running")
         terminal.type("/exit\n")
         assert await terminal.code() == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "comes", "runs"),
+    [
+        ("y", "Told.", True),
+        ("YES", "Told.", True),
+        ("n", "it was interrupted while tools were running", False),
+        ("no", "it was interrupted while tools were running", False),
+        ("n read them instead", "Told.", False),
+        ("yes please", "Type a number from 1 to 6, or y, or n.", False),
+    ],
+)
+async def test_line_by_line_yes_and_no_answer_a_question_about_a_call(
+    project: Path, typed: str, comes: str, runs: bool
+) -> None:
+    async with (
+        ModelServer([Reply((CHECK,)), said("Told.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.", "--plain", columns=100) as terminal,
+    ):
+        await terminal.until("y is 1; n is 4")
+        terminal.type(f"{typed}\n")
+        await terminal.until(comes)
+    assert (project / "ran").exists() is runs
+    assert ("read them instead" in server.requests[-1].raw.decode()) is typed.endswith("instead")
 
 
 async def test_a_small_terminal_shows_what_is_asked_about_and_ctrl_o_all_of_it(project: Path) -> None:

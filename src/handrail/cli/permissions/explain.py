@@ -12,7 +12,7 @@ from handrail.cli.terminal import ReportScreen
 from handrail.conversation.plain import plain_json
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
-from handrail.permissions.decide import case_of
+from handrail.permissions.decide import case_of, listing_once
 from handrail.permissions.layers import LAYERS, decide, outcome, winner
 from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
@@ -42,7 +42,7 @@ async def explain(chosen: argparse.Namespace) -> dict[str, Any]:
     async with open_preview(chosen) as preview:
         tools = KnownTools(preview.loaders)
         request = tools.request(tools.read_call(chosen.tool, chosen.input), preview.policy.cwd)
-        found = await preview.look(request, preview.policy)
+        found = await preview.look(request, preview.policy, lookup=listing_once())
         report = {**explanation(found, hooks_asked=chosen.run_hooks), "files": list(preview.files)}
         if preview.ignores_folder:
             async with open_preview(chosen, lambda _warning: None, trust=True) as trusted:
@@ -170,7 +170,7 @@ def changes(now: str, call: PreviewedCall) -> Iterator[dict[str, str]]:
 
 
 def try_change(call: PreviewedCall, now: str, policy: Policy, change: str) -> Iterator[dict[str, str]]:
-    decision = decide(case_of(call.request, policy, call.evidence))
+    decision = decide(case_of(call.request, policy, call.evidence, call.lookup))
     then = outcome(decision)
     if then != now or " rule " in change:  # that a rule alone changes nothing is worth knowing
         yield {"change": change, "decision": then, "reason": decision.reason, "rule": winner(decision).source}

@@ -113,26 +113,25 @@ def entry_notes(servers: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[
     """What people should know about entries before they are used."""
     for name, entry in servers.items():
         texts = list(_texts(entry))
-        unset = {found["name"] for text in texts for found in VARIABLE.finditer(text) if _is_unset(found, env)}
+        unset = {found["name"] for _key, text in texts for found in VARIABLE.finditer(text) if _is_unset(found, env)}
         for variable in sorted(unset):
             yield f"the MCP server {name!r} uses ${{{variable}}}, which is not set; it is left as it is written."
-        if padded := next((text for text in texts if text != text.strip()), None):
-            yield f"the MCP server {name!r} has a value with blanks around it, {padded!r}; they are kept."
+        if padded := next((key for key, text in texts if text != text.strip()), None):
+            yield f"the MCP server {name!r} has blanks around the value of {padded!r}; they are kept."
 
 
 def _is_unset(found: "re.Match[str]", env: Mapping[str, str]) -> bool:
     return found["name"] not in env and found["default"] is None
 
 
-def _texts(entry: Any) -> Iterator[str]:
-    """The texts of an entry in which variables are expanded."""
+def _texts(entry: Any) -> Iterator[tuple[str, str]]:
+    """The texts of an entry in which variables are expanded, each with its key."""
     if not isinstance(entry, Mapping):
         return
-    for key in ("command", "url"):
-        if isinstance(entry.get(key), str):
-            yield entry[key]
+    found = [(key, entry.get(key)) for key in ("command", "url")]
     args: Sequence[Any] = entry["args"] if isinstance(entry.get("args"), list) else ()
-    yield from (each for each in args if isinstance(each, str))
+    found += [(f"args[{at}]", each) for at, each in enumerate(args)]
     for key in ("env", "headers"):
         if isinstance(entry.get(key), Mapping):
-            yield from (value for value in entry[key].values() if isinstance(value, str))
+            found += [(f"{key}.{name}", value) for name, value in entry[key].items()]
+    yield from ((key, value) for key, value in found if isinstance(value, str))

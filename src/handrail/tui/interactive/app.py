@@ -263,6 +263,7 @@ class TerminalApp:
 
     def _key_actions(self) -> list[KeyAction]:
         typing = has_focus(self.buffer)
+        editing = has_focus(self._edit) & Condition(lambda: bool(self._edit.text))
         named = ("next-mode", "transcript", "tasks", "history-search", "paste-image")
         # in vi, Esc ends what is being typed before it interrupts
         ends_typing = vi_mode & ~vi_navigation_mode & typing & Condition(lambda: bool(self.buffer.text))
@@ -272,6 +273,7 @@ class TerminalApp:
             KeyAction("interrupt", lambda _event: self._on_escape(), ~ends_typing),
             KeyAction("leave", lambda _event: self._actions.leave()),
             KeyAction("end", lambda _event: self._actions.end(), typing & Condition(lambda: not self.buffer.text)),
+            KeyAction("end", lambda _event: self._on_escape(), ~typing & ~editing),
             KeyAction("editor", _open_editor, typing),
             KeyAction("redraw", lambda _event: self._renderer.commit_again()),
             KeyAction("suspend", lambda _event: self.suspend()),

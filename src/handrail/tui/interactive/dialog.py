@@ -40,6 +40,8 @@ class DialogChoice:
     """Letters that are typed begin its text, so that words are never lost or taken for a yes."""
     toggles: bool = False
     """Choosing it marks it, or takes the mark away, and answers nothing yet."""
+    word: str = ""
+    """`yes` or `no`, which takes it where answers are typed as lines."""
 
 
 @record
