@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.permissions.git_calls import PROGRAM_NAMES, PROGRAM_WORDS, RUNNERS
 from handrail.permissions.git_keys import is_harmless
 from tests.permissions.world import World
 
@@ -22,12 +23,16 @@ RISKY = (
     "mergetool.a.path", "remote.a.uploadpack", "remote.a.receivepack", "remote.a.vcs", "submodule.a.update",
     "tar.a.command", "trailer.a.command", "uploadpack.packObjectsHook", "gc.recentObjectsHook",
     "interactive.diffFilter", "man.a.cmd", "browser.a.cmd", "web.browser", "sendemail.smtpServer",
+    "rebase.instructionFormat", "maintenance.repo", "http.saveCookies", "http.https://a.b.cookieFile",
+    "format.outputDirectory", "format.suffix", "core.protectNTFS", "diff.algorithm=.command",
     "protocol.ext.allow", "safe.directory", "lfs.extension.a.clean", "lfs.customtransfer.a.path", "hook.a.command",
     "new.key",
 )  # fmt: skip
 PLAIN = (
     "user.name", "user.email", "pull.rebase", "push.default", "init.defaultBranch", "core.autocrlf", "core.ignoreCase",
     "merge.conflictStyle", "diff.algorithm", "remote.origin.url", "branch.main.remote", "color.ui", "commit.gpgSign",
+    "diff.tool", "merge.guitool", "rebase.autoSquash", "maintenance.gc.enabled", "http.https://a.b.proxy",
+    "branch.a.gh-merge-base", "filter.lfs.required",
     "http.proxy", "rerere.enabled", "fetch.prune", "submodule.recurse", "gc.auto", "url.git@a.b:.insteadOf",
 )  # fmt: skip
 # All of them change core.hooksPath, or may.
@@ -68,6 +73,11 @@ OTHER_PROGRAMS = (
     "npm config --location=project set script-shell x", "npm set script-shell x", "pnpm config set x y",
     "yarn config set yarnPath x", "pip config set global.index-url x", "direnv allow", "mise trust",
     "pre-commit install", "npx husky init", "lefthook install",
+    "npx husky@9 init", "husky", "pip3.12 config set global.index-url x", "handrail mcp --a x add y",
+    "mise use node@20",
+    "handrail config --a 1 --b 2 --c 3 --d 4 --e 5 --f 6 --g 7 set x y", "claude plugin install x",
+    "kubectl config set-credentials u --exec-command=x", "aws configure set credential_process x",
+    "yarn set version ./x.js", "systemctl --user enable ./x.service",
 )  # fmt: skip
 ORDINARY = (
     "git config user.name x", "git config --global user.email a@b.c", "git config set pull.rebase true",
@@ -75,13 +85,32 @@ ORDINARY = (
     "git config get core.hooksPath", "git config list", "git config --get-regexp alias",
     "git config user.name \"$NAME\"", "git config --add remote.a.fetch +refs/*:refs/*", "git config core.pager cat",
     "git config core.editor true", "git config core.fsmonitor false", "git config credential.helper ''",
+    "git config credential.helper store", "git config merge.tool meld", "git config core.hooksPath /dev/null",
     "git config --unset user.name", "for k in user.name user.email; do git config \"$k\" x; done",
     "git clone -c http.proxy=x a b", "git clone --depth 1 -b c.x a b", "git clone a b", "git init",
     "git init --template= x", "git commit -m 'git config core.hooksPath x'", "git add git config core.hooksPath",
     "git -c core.pager=x log", "handrail trust --show", "handrail config get permissions", "handrail mcp list",
     "npm config get registry", "npm install", "pip install x", "pre-commit run", "direnv status",
-    "echo handrail trust",
+    "echo handrail trust", "npm run set", "npm install set", "pip install handrail trust", "touch husky init",
+    "mkdir -p npm set", "git add husky", "git switch -c handrail trust", "handrail -p trust", "gemini -p hooks",
+    "git clone -bdocs/update x", "git clone --single-branch -bcommit.alias x", "git lfs pull", "claude plugin list",
+    "git clone https://a.b/c.git", "npm test -- config set", "yarn add husky", "git maintenance run",
 )  # fmt: skip
+# They run programs that the repository configures, at most. Those after `version` are of newer versions of git.
+PLAIN_COMMANDS = """
+add am annotate bisect blame branch bugreport bundle cat-file check-attr check-ignore check-mailmap check-ref-format
+checkout checkout-index cherry clean column commit commit-graph commit-tree count-objects credential describe diagnose
+diff diff-files diff-index diff-tree fast-export fmt-merge-msg for-each-ref format-patch fsck fsck-objects gc
+get-tar-commit-id hash-object help http-fetch http-push index-pack interpret-trailers log ls-files ls-tree mailinfo
+mailsplit merge merge-base merge-file merge-octopus merge-one-file merge-ours merge-recursive merge-recursive-ours
+merge-recursive-theirs merge-resolve merge-subtree merge-tree mktag mktree multi-pack-index mv name-rev notes
+pack-objects pack-redundant pack-refs patch-id pickaxe prune prune-packed quiltimport range-diff read-tree receive-pack
+reflog remote remote-ftp remote-ftps remote-http remote-https repack replace request-pull rerere reset restore rev-list
+rev-parse rm shortlog show show-branch show-index show-ref sparse-checkout stage stash status stripspace subtree switch
+symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var
+verify-commit verify-pack verify-tag whatchanged worktree write-tree version
+backfill diff-pairs history last-modified refs replay repo url-parse
+"""
 # git runs the program x, which stands in the line.
 GIVEN = (
     "git -c core.pager=x log", "git -c alias.a='!x' a", "git -c core.sshCommand=x fetch",
@@ -93,12 +122,38 @@ GIVEN = (
     "git grep -Ox a", "git grep --open-files-in-pager=x a", "git clone -u x a b", "git fetch --upload-pack x a",
     "git pull --upload-pack=x", "git push --receive-pack=x a", "git push --exec=x a",
     "git archive --remote=a --exec=x HEAD", "git filter-branch --tree-filter x",
+    # words that are not literal may be such an option, or the sub-command
+    "echo '-x x main' | xargs git rebase",
+    "for o in -x; do git rebase $o x main; done", "o=-x; git rebase $o x main", "git rebase --ex* main",
+    "git rebase -? x main", "for o in foreach; do git submodule $o x; done",
+    "while read o; do git rebase $o; done < list",
+    "for c in log rebase; do git $c -x x; done",
+    # the shortest spellings that git takes
+    "git ls-remote --u=x .", "git clone --u=x a b", "git push --e=x origin y", "git clone -qu x a b",
+    # values that hold code, or a path to a program
+    "git -c rebase.instructionFormat='%s%nexec x' rebase main", "git -c pager.fetch='x;a=cat' fetch",
+    "git -c credential.helper='!x #.helper=' fetch", "git -c diff.tool=../x difftool",
+    "git --config-env=core.pager=cat push", "git --config-env core.pager=cat push",
+    "git --config-env=diff.algorithm=.command=V fetch", "git x/y", "git ./x", "git cherry-pick --strategy=x/y a",
+    "git rebase -s x/y main", "git difftool -t ../x", "git mergetool --tool=../x",
+    # what runs its words, its input or another machine's
+    "git remote-ext a x", "git merge-index x -a", "git submodule--helper foreach x", "git daemon --access-hook=x",
+    "git send-email -smtp-server=x a", "git svn fetch --authors-prog=x", "git --shallow-file a rebase -x x main",
+    "git --unknown rebase main",
+)  # fmt: skip
+# What git is to do is not known: it may store a setting as well.
+FED = (
+    "echo '-c core.pager=x log' | xargs git", "xargs git < list", "while read c; do git $c; done < list",
+    "for o in '-c core.pager=x'; do git $o push; done",
 )  # fmt: skip
 NOT_GIVEN = (
     "git commit -m x", "git push origin HEAD", "git rebase main", "git rebase --continue", "git bisect start",
     "git submodule update --init", "git fetch -u origin", "git -c core.editor=true rebase --continue",
     "git push -u a b", "git -c user.name=x -c user.email=y commit -m a", "git -c commit.gpgSign=false commit -m a",
-    "git checkout -b x", "git -C src commit -m x",
+    "git checkout -b x", "git -C src commit -m x", "ls | xargs git add", "git add *", "git rebase -Xours main",
+    "git clone -bfix/u a b", "git rebase -s ours main", "git cherry-pick -s a/b", "git mergetool -t meld",
+    "for b in a b; do git push origin $b; done", "git -c user.name='a b' --no-pager commit -m a", "git grep -n a -- *",
+    "git -c core.pager= fetch", "git -C . fetch", "git --version", "git co x", "git lfs pull",
 )  # fmt: skip
 
 
@@ -123,7 +178,7 @@ def test_other_settings_are_covered(tmp_path: Path, rule: str, key: str) -> None
     assert world(tmp_path, rule).bash(f"git config {key} x") == "allow"
 
 
-@pytest.mark.parametrize("line", [*CHANGES, *OTHER_PROGRAMS])
+@pytest.mark.parametrize("line", [*CHANGES, *OTHER_PROGRAMS, *FED])
 @pytest.mark.parametrize("mode", ["default", "acceptEdits"])
 def test_every_spelling_is_asked_about_under_a_rule_for_all_commands(tmp_path: Path, line: str, mode: str) -> None:
     assert world(tmp_path, "Bash", mode=mode).bash(line) == "ask"
@@ -151,11 +206,15 @@ def test_a_deny_rule_for_the_file_denies_it(tmp_path: Path) -> None:
     assert guarded.bash("git config user.name x") == "allow"
 
 
-@pytest.mark.parametrize("line", GIVEN)
+@pytest.mark.parametrize("line", [*GIVEN, *FED])
 def test_no_rule_with_a_wildcard_covers_a_program_that_git_is_given(tmp_path: Path, line: str) -> None:
     name, command = line.split()[:2]
 
     assert world(tmp_path, "Bash(git *)", f"Bash({name} {command} *)").bash(line) == "ask"
+
+
+@pytest.mark.parametrize("line", GIVEN)
+def test_a_rule_for_all_commands_covers_a_program_that_git_is_given(tmp_path: Path, line: str) -> None:
     assert world(tmp_path, "Bash").bash(line) == "allow"
 
 
@@ -166,6 +225,13 @@ def test_a_rule_for_the_very_call_of_git_covers_a_program_that_it_is_given(tmp_p
 @pytest.mark.parametrize("line", NOT_GIVEN)
 def test_calls_of_git_that_name_no_program_are_covered(tmp_path: Path, line: str) -> None:
     assert world(tmp_path, "Bash(git *)").bash(line) == "allow"
+
+
+def test_every_command_that_git_has_is_known_to_run_no_word_or_is_looked_at() -> None:
+    listed = subprocess.run(["git", "--list-cmds=main,nohelpers"], capture_output=True, text=True, check=True)
+    plain = set(PLAIN_COMMANDS.split()) | set(PROGRAM_WORDS) | set(PROGRAM_NAMES)
+
+    assert set(listed.stdout.split()) - plain - RUNNERS - {"config", "init", "init-db", "apply", "maintenance"} == set()
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git says which settings it knows")

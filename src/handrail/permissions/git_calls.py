@@ -1,15 +1,38 @@
 """Calls of git: the settings and programs that one is given for itself, its sub-command and what follows."""
 
+from collections.abc import Iterator
+from itertools import takewhile
+
 from handrail.named_tuples import NamedTuple
 from handrail.permissions.git_keys import is_harmless
 from handrail.shell.model import Segment, Word
 
-# Options before the sub-command whose value is the next word.
+
+def _rows(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(words.split()) for names, words in table.items() for name in names.split()}
+
+
+# Options before the sub-command, which cannot be abbreviated; the value of the second kind is the next word.
+FLAGS = frozenset(
+    """
+    --no-pager --paginate -p -P --bare --no-replace-objects --literal-pathspecs --noglob-pathspecs --glob-pathspecs
+    --icase-pathspecs --no-optional-locks --no-lazy-fetch --no-advice --exec-path --html-path --man-path --info-path
+    --version -v --help -h --list-cmds
+    """.split()
+)
 VALUES = frozenset("-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split())
+# They run or serve what their words, their input or another machine says.
+RUNNERS = frozenset(
+    """
+    remote-ext remote-fd merge-index submodule--helper bisect--helper difftool--helper mergetool--lib daemon send-email
+    instaweb web--browse filter-branch filter-repo for-each-repo hook shell svn p4 cvsimport cvsserver cvsexportcommit
+    archimport http-backend fast-import imap-send credential-cache credential-store credential-cache--daemon
+    fsmonitor--daemon upload-archive--writer
+    """.split()
+)
 # The words of a sub-command behind which a program stands; one of a single letter may stand in a cluster.
-PROGRAM_WORDS: dict[str, tuple[str, ...]] = {
-    name: tuple(words.split())
-    for names, words in {
+PROGRAM_WORDS = _rows(
+    {
         "rebase": "-x --exec",
         "bisect": "run",
         "submodule": "foreach",
@@ -19,57 +42,119 @@ PROGRAM_WORDS: dict[str, tuple[str, ...]] = {
         "fetch pull ls-remote fetch-pack": "--upload-pack --exec",
         "push send-pack": "--receive-pack --exec",
         "archive": "--exec",
-        "send-email": "--smtp-server --sendmail-cmd --to-cmd --cc-cmd --header-cmd",
-        "filter-branch": "--env-filter --tree-filter --index-filter --parent-filter --msg-filter --commit-filter "
-        "--tag-name-filter --setup --subdirectory-filter",
-        "instaweb": "-d --httpd -b --browser",
-        "for-each-repo hook": "run --config",
-    }.items()
-    for name in names.split()
-}
+    }
+)
+# The options whose value is the end of a program's name: a path in it leads to a program elsewhere.
+PROGRAM_NAMES = _rows(
+    {
+        "rebase pull": "-s --strategy",
+        "cherry-pick revert": "--strategy",
+        "difftool mergetool": "-t --tool",
+    }
+)
+# The letters before which a cluster ends, because the rest is their value.
+VALUE_LETTERS = {"clone": "bojc", "rebase": "sXC", "pull": "sXjo", "grep": "efmABC", "difftool": "t"}
+
+
+class GitSetting(NamedTuple):
+    """A setting for one call. `key`: empty if it is not known. `value`: None if it is not known."""
+
+    key: str
+    value: str | None
+
+    @property
+    def is_harmless(self) -> bool:
+        return is_harmless(self.key, self.value)
 
 
 class GitCall(NamedTuple):
     """The words of git: settings for this call, the sub-command and what follows it."""
 
-    settings: tuple[Word, ...]
+    settings: tuple[GitSetting, ...]
     command: str
     rest: tuple[Word, ...]
+    is_known: bool = True
+    """Whether all options before the sub-command are known, and the sub-command itself is."""
 
 
 def read_git(name: str, words: tuple[Word, ...]) -> GitCall:
     if name != "git":
         return GitCall((), name.removeprefix("git-"), words)
-    settings: list[Word] = []
+    settings: list[GitSetting] = []
     at = 0
-    while at < len(words) and words[at].prefix.startswith("-"):
-        text = words[at].literal or ""
-        if text in ("-c", "--config-env"):
-            settings += words[at + 1 : at + 2]
-        elif text.startswith("--config-env="):
-            settings.append(words[at].cut(len("--config-env=")))
-        at += 2 if text in VALUES else 1
-    command = words[at].literal or "" if at < len(words) else ""
-    return GitCall(tuple(settings), command, words[at + 1 :])
+    while at < len(words):
+        text = words[at].literal
+        if text is None:
+            break
+        if not text.startswith("-"):
+            return GitCall(tuple(settings), text, words[at + 1 :])
+        head, equals, value = text.partition("=")
+        follows = not equals and head in VALUES
+        if head == "--config-env":
+            given = value if equals else words[at + 1].prefix if at + 1 < len(words) else ""
+            settings.append(GitSetting(given.rpartition("=")[0], None))
+        elif text == "-c":
+            settings += map(read_setting, words[at + 1 : at + 2])
+        elif head not in VALUES and (head not in FLAGS or (equals and head == "--exec-path")):
+            break
+        at += 2 if follows else 1
+    return GitCall(tuple(settings), "", words[at + 1 :], is_known=at >= len(words))
+
+
+def read_setting(word: Word) -> GitSetting:
+    """What `key=value` sets; a key alone is switched on."""
+    text = word.literal
+    key, equals, value = (word.prefix if text is None else text).partition("=")
+    if text is None:
+        return GitSetting(key if equals else "", None)
+    return GitSetting(key, value if equals else "true")
 
 
 def runs_given_program(segment: Segment) -> bool:
     """Whether a word of git may name a program that it runs: `git -c core.pager=x log`, `git rebase -x y`."""
     call = read_git("git", segment.argv[1:])
-    if any(str(word).startswith("--exec-path=") for word in segment.argv[1:]):
+    if not call.is_known or "/" in call.command or call.command in RUNNERS:
         return True
-    pairs = [(word.literal or "").partition("=") for word in call.settings]
-    if not all(is_harmless(key, value) for key, _, value in pairs):
+    if not all(setting.is_harmless for setting in call.settings):
         return True
-    texts = [str(word) for word in call.rest]
-    return any(is_spelled(option, text) for option in PROGRAM_WORDS.get(call.command, ()) for text in texts)
+    takes_value = VALUE_LETTERS.get(call.command, "")
+    words = [*takewhile(lambda word: word.literal != "--", call.rest)]
+    for option in PROGRAM_WORDS.get(call.command, ()):
+        if any(may_be(option, word, takes_value) for word in words):
+            return True
+    named = PROGRAM_NAMES.get(call.command, ())
+    return any(has_path(values) for option in named for values in values_of(option, words, takes_value))
 
 
-def is_spelled(option: str, text: str) -> bool:
+def values_of(option: str, words: list[Word], takes_value: str) -> Iterator[tuple[Word, ...]]:
+    """The words in which the value of an option may stand: its own and the next one."""
+    for at, word in enumerate(words):
+        if may_be(option, word, takes_value):
+            yield tuple(words[at : at + 2])
+
+
+def has_path(words: tuple[Word, ...]) -> bool:
+    return any(word.literal is None or "/" in word.literal for word in words)
+
+
+def may_be(option: str, word: Word, takes_value: str = "") -> bool:
+    """Whether a word is, or may become, the option."""
+    texts = word.alternatives
+    if texts is not None:
+        return any(is_spelled(option, text, takes_value) for text in texts)
+    start = word.prefix
+    in_cluster = len(option) == 2 and start.startswith("-") and not start.startswith("--")
+    return in_cluster or option.startswith(start) or is_spelled(option, start, takes_value)
+
+
+def is_spelled(option: str, text: str, takes_value: str = "") -> bool:
     """Whether a word is the option: whole, abbreviated, with a value, or in a cluster."""
     if not option.startswith("-"):
         return text == option
     if option.startswith("--"):
         head = text.partition("=")[0]
-        return len(head) > 3 and option.startswith(head)
-    return text.startswith("-") and not text.startswith("--") and option[1] in text
+        return len(head) > 2 and option.startswith(head)
+    if text.startswith("--") or not text.startswith("-"):
+        return False
+    flags = sum(1 for _ in takewhile(lambda letter: letter not in takes_value, text[1:]))
+    return option[1] in text[1 : flags + 2]
