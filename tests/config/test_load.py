@@ -224,6 +224,41 @@ def test_a_wrong_value_that_would_restrict_widens_nothing_and_says_so(world: Wor
     assert any("no allow rule of any file applies until it is corrected" in note for note in live.loaded.notes())
 
 
+@pytest.mark.parametrize("link", ["/nonexistent/settings.json", "settings.json"], ids=["to nothing", "to itself"])
+@pytest.mark.parametrize("source", ["project", "user"])
+def test_the_only_settings_file_is_a_broken_link(world: World, source: str, link: str) -> None:
+    world.file(source).symlink_to(link)
+
+    live = world.live(mode="acceptEdits", allowed=("Bash",))
+
+    assert (live.policy().mode, live.policy().rules) == ("default", ())
+    assert any("link" in note for note in live.loaded.notes())
+
+
+def test_the_only_settings_folder_is_a_link_to_nothing(world: World) -> None:
+    folder = world.file("project").parent
+    folder.rmdir()
+    folder.symlink_to("/nonexistent")
+
+    live = world.live(allowed=("Bash",))
+
+    assert live.policy().rules == ()
+    assert any("is a link to nothing. Repair or remove it." in note for note in live.loaded.notes())
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_nothing_runs_while_the_policy_is_a_link_to_nothing(world: World, what: str) -> None:
+    file = world.file("policy")
+    path = file
+    if what == "folder":
+        path = file.parent
+        path.rmdir()
+    path.symlink_to("/nonexistent/policy")
+
+    with pytest.raises(SettingsError, match="is a link to nothing"):
+        world.live()
+
+
 def test_the_home_folder_as_working_folder_has_the_users_settings_once(world: World) -> None:
     world.write("user", {"permissions": {"allow": ["Read"]}})
     places = places_for(world.root / "home", world.env, world.places.state)

@@ -55,11 +55,11 @@ async def ask_trust(chosen: argparse.Namespace, asker: Asks) -> None:
         return [clip(row, width) for line in (title, *lines) for row in wrap(line, width, "    ")]
 
     choices = (
-        DialogChoice("trust", "Trust the folder with this"),
-        DialogChoice("without", "Go on without it: nothing that would allow or run something takes effect"),
+        DialogChoice("trust", "Trust the folder with this", word="yes"),
+        DialogChoice("without", "Go on without it: nothing that would allow or run something takes effect", word="no"),
         DialogChoice("leave", "Exit"),
     )
-    reply = await asker.ask(DialogQuestion("Trust this folder?", choices, body))
+    reply = await asker.ask(DialogQuestion("Trust this folder?", choices, body, selected=1))
     if reply is None or reply.value == "leave":
         raise HandrailError("nothing was trusted, and nothing was started.")
     if reply.value == "trust":

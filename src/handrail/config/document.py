@@ -15,6 +15,7 @@ from handrail.config.check import check_values, text_problem
 from handrail.config.json_paths import MAX_DEPTH, JsonPath, column_of, format_path, line_of
 from handrail.config.places import SettingsFile
 from handrail.config.problems import Problem
+from handrail.config.watch import dead_link
 from handrail.errors import JsonTextError, SettingsFileError
 from handrail.lazy import lazy
 from handrail.processes.sandbox.placeholder_marks import stands_in
@@ -104,8 +105,9 @@ def read_bytes(path: Path) -> bytes | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        if path.is_symlink():
-            raise SettingsFileError("this is a link to nothing. Repair or remove it.") from None
+        if link := dead_link(str(path)):
+            its = "this" if link == str(path) else f"its folder {link!r}"
+            raise SettingsFileError(f"{its} is a link to nothing. Repair or remove it.") from None
         return None
     except NotADirectoryError:
         return None

@@ -10,6 +10,7 @@ from handrail.config.places import DROP_INS, MANAGED, MANAGED_SERVERS, SettingsP
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
 Stamp: TypeAlias = tuple[int, int, int] | None
+BROKEN = (-1, -1, -1)
 
 
 class SettingsWatch:
@@ -85,9 +86,17 @@ def _exists(path: str) -> bool:
 
 
 def stamp(file: str | Path) -> Stamp:
-    """What changes with the file; None if there is none."""
+    """What changes with the file; None if there is none. One that cannot be looked at is there."""
     try:
         status = os.stat(file)  # noqa: PTH116  # runs before every call
+    except (FileNotFoundError, NotADirectoryError):
+        return BROKEN if dead_link(os.fspath(file)) else None
     except OSError:
-        return None
+        return BROKEN
     return None if stands_in(status.st_mode) else (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def dead_link(file: str) -> str:
+    """The file, or its folder, if that is a link to nothing; else empty."""
+    folder = os.path.dirname(file)  # noqa: PTH120  # at every start
+    return next((path for path in (file, folder) if os.path.islink(path) and not _exists(path)), "")  # noqa: PTH114

@@ -450,6 +450,62 @@ async def test_a_new_folder_is_trusted_only_after_a_yes(project: Path) -> None:
     assert (project / "hooked").exists()
 
 
+def trust_records(project: Path) -> list[Path]:
+    return list(Path(f"{project}-state", "trust").glob("*"))
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize("keys", ["n\r", "no\r", "NO\r", "\r", "x\r\x7fn\r", "yx\r\x7f\x7f2"], ids=repr)
+async def test_a_new_folder_is_not_trusted_by_another_answer(project: Path, keys: str) -> None:
+    (project / ".handrail").mkdir()
+    (project / ".handrail" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls *)"]}}')
+    async with (
+        ModelServer([said("Hello.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Hi there.") as terminal,
+    ):
+        await terminal.until("Trust this folder?")
+        await terminal.until_asked()
+        terminal.type(keys)
+        await terminal.until("Hello.")
+        await leave(terminal)
+
+    assert trust_records(project) == []
+
+
+async def test_letters_that_are_no_answer_are_said_and_enter_takes_nothing_for_them(project: Path) -> None:
+    (project / ".handrail").mkdir()
+    (project / ".handrail" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls *)"]}}')
+    async with (
+        ModelServer([said("Hello.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Hi there.") as terminal,
+    ):
+        await terminal.until("Trust this folder?")
+        await terminal.until_asked()
+        terminal.type("yep\r\r")
+        await terminal.until("'yep' is no answer. Type a number from 1 to 3")
+        terminal.type("\x7f\x7f")
+        await terminal.until("> 1. Trust the folder with this")
+        terminal.type("\r")
+        await terminal.until("Hello.")
+        await leave(terminal)
+
+    assert len(trust_records(project)) == 1
+
+
+@pytest.mark.parametrize(("typed", "runs"), [("y\r", True), ("YES\r", True), ("n\r", False), ("no\r", False)])
+async def test_yes_and_no_answer_a_question_about_a_call(project: Path, typed: str, runs: bool) -> None:
+    async with (
+        ModelServer([Reply((CHECK,)), said("Told.")]) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until_asked()
+        terminal.type(typed)
+        await terminal.until("Told." if runs else "interrupted")
+        await leave(terminal)
+
+    assert (project / "ran").exists() is runs
+
+
 async def test_a_long_question_of_the_model_is_shown_in_full_on_a_narrow_terminal(project: Path) -> None:
     question = "Which of the databases that are installed on this machine should the new service use?"
     detail = "the one that all the other services of this company have used for years"

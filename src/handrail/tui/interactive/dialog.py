@@ -41,7 +41,7 @@ class DialogChoice:
     toggles: bool = False
     """Choosing it marks it, or takes the mark away, and answers nothing yet."""
     word: str = ""
-    """`yes` or `no`, which takes it where answers are typed as lines."""
+    """`yes` or `no`: it, or its first letter, stands for the choice."""
 
 
 @record
@@ -83,6 +83,8 @@ class OpenQuestion:
     answer: "asyncio.Future[DialogReply | None]"
     selected: int = 0
     search: str = ""
+    typed: str = ""
+    """Letters that may become the word of a choice."""
     editing: bool = False
     armed: bool = False
     since: float = 0.0
@@ -99,8 +101,21 @@ class OpenQuestion:
         """The choice that is selected; None if the search leaves none."""
         return self.shown[self.selected] if self.shown else None
 
+    @property
+    def is_mistyped(self) -> bool:
+        """Whether letters were typed that are no answer; Enter must not take another choice for them."""
+        return bool(self.typed) and not any(each.word.startswith(self.typed) for each in self.shown)
+
+    def type(self, letters: str) -> None:
+        """Select the choice whose word begins with these letters."""
+        self.typed = letters
+        for at, each in enumerate(self.shown):
+            if letters and each.word.startswith(letters):
+                self.selected = at
+
     def move(self, by: int) -> None:
         """Select another choice."""
+        self.typed = ""
         if self.shown:
             self.selected = (self.selected + by) % len(self.shown)
 
@@ -251,12 +266,16 @@ def _hint(asked: OpenQuestion) -> str:
         return "  just a moment: what you type still goes to the input line"
     if asked.editing:
         return "  Enter confirms, Esc goes back"
+    if asked.is_mistyped:
+        return f"  {plain(asked.typed)!r} is no answer. Type a number from 1 to {len(asked.shown)}, or use the arrows."
     if asked.question.hint:
         return f"  {asked.question.hint}"
     keys = "type to search, arrows, Enter" if asked.question.searchable else "a number, or arrows and Enter"
     if asked.choice and asked.choice.toggles:
         keys += ", marks"
     takes_words = any(choice.takes_words for choice in asked.shown)
+    if words := [choice.word[0] for choice in asked.shown if choice.word]:
+        keys += f", {' or '.join(words)}"
     if takes_words:
         keys += ", or your own words"
     tab = ", Tab edits" if asked.choice and asked.choice.edits_on_tab else ""

@@ -51,7 +51,7 @@ class DialogKeys:
         """Take the selected choice, or open its text for editing."""
         current = self._questions.current
         choice = current.choice if current else None
-        if current is None or choice is None:
+        if current is None or choice is None or current.is_mistyped:
             return
         if choice.toggles:
             current.toggle(choice.value)
@@ -65,9 +65,15 @@ class DialogKeys:
 
     def _take_edit(self) -> None:
         current = self._questions.current
-        if current is not None and current.choice is not None:
-            current.editing = False
-            self._questions.reply(DialogReply(current.choice.value, self._edit.text, tuple(current.marked)))
+        if current is None or current.choice is None:
+            return
+        current.editing = False
+        text = self._edit.text
+        if current.choice.takes_words and (at := _choice_of(text.strip().lower(), current)) is not None:
+            current.selected = at
+            self._choose()
+        else:
+            self._questions.reply(DialogReply(current.choice.value, text, tuple(current.marked)))
 
     def _on_key(self, key: str) -> None:
         """A number takes a choice, a letter answers with it or begins an answer in words; in a list it searches."""
@@ -81,14 +87,25 @@ class DialogKeys:
         elif key == " " and current.choice is not None and current.choice.toggles:
             self._choose()
         elif key.isdecimal() and 0 < int(key) <= len(current.shown):
+            current.type("")
             current.selected = int(key) - 1
             self._choose()
-        elif key.isprintable() and key.strip():
-            self._begin_words(current, key)
+        elif not key:
+            current.type(current.typed[:-1])
+        elif key.isprintable() and key.strip() and not self._begin_words(current, key):
+            current.type(current.typed + key.lower())
 
-    def _begin_words(self, current: OpenQuestion, key: str) -> None:
+    def _begin_words(self, current: OpenQuestion, key: str) -> bool:
+        """Open the text of the choice that takes words; False if there is none."""
         for at, choice in enumerate(current.shown):
             if choice.takes_words:
                 current.selected = at
                 self._choose()
                 self._edit.insert_text(key)
+                return True
+        return False
+
+
+def _choice_of(text: str, current: OpenQuestion) -> int | None:
+    """The number of the choice whose word a text is; a text that says more is for the model."""
+    return next((at for at, each in enumerate(current.shown) if each.word and text in (each.word, each.word[0])), None)
