@@ -48,6 +48,8 @@ An exception that is raised and caught within one module is named `_LikeThisErro
       ControlError         a question over the wire has no answer
 """
 
+import errno
+
 
 class HandrailError(Exception):
     """Root of all errors that handrail raises on purpose."""
@@ -270,3 +272,17 @@ class ClosedError(HandrailError):
 
 class ControlError(HandrailError):
     """A question over the wire has no answer: it was refused, came too late, or the other side has gone."""
+
+
+def advice_on(error: OSError) -> str:
+    """What to do about a file that cannot be read or written."""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "Make room on the disk, then try again."
+        case errno.EROFS:
+            return "Nothing can be written there; name another folder."
+        case errno.EACCES | errno.EPERM:
+            return "Look at its owner and mode."
+        case errno.ENOENT | errno.ENOTDIR:
+            return "Check that this path is right."
+    return "Check that it exists, that you may use it, and that the disk is not full."

@@ -41,6 +41,23 @@ def test_a_new_agent_is_listed_shown_and_without_fault(folder: Path, capsys: pyt
     assert "Did you mean 'finder'?" in errors
 
 
+def test_a_name_in_tools_that_is_no_tool_is_named_with_the_one_that_was_meant(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agents = folder / ".handrail/agents"
+    agents.mkdir(parents=True)
+    tools = "Raed, Grep, Bash(ls *), mcp__shop, Frobnicate"
+    (agents / "a.md").write_text(f"---\nname: a\ndescription: d\ntools: {tools}\n---\nLook.\n")
+
+    assert run(["agents", "check", "--json"]) == 1
+
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert [problem.partition("a.md: ")[2] for problem in problems] == [
+        "the agent 'a' lists 'Raed' in tools, which is not a tool. Did you mean 'Read'?",
+        "the agent 'a' lists 'Frobnicate' in tools, which is not a tool.",
+    ]
+
+
 def test_a_broken_definition_is_named_and_so_is_what_one_wants_and_does_not_get(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

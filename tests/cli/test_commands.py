@@ -366,7 +366,8 @@ def test_a_folder_that_is_gone_is_told_in_a_line(tmp_path: Path) -> None:
     [
         (OSError(errno.EMFILE, "Too many open files"), "too many files are open (`ulimit -n` shows the limit). Raise"),
         (RuntimeError("can't start new thread"), "no more processes or threads are allowed (`ulimit -u` shows the"),
-        (OSError(errno.EACCES, "Permission denied", "/x"), "Permission denied (/x). Check that it exists, that you"),
+        (OSError(errno.EACCES, "Permission denied", "/x"), "Permission denied (/x). Look at its owner and mode."),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device. Make room on the disk, then try"),
     ],
 )
 def test_what_the_machine_does_not_allow_is_told_in_a_line(

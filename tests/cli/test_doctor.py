@@ -61,6 +61,35 @@ def test_a_sound_machine_has_no_problems_and_exit_code_0(tmp_path: Path) -> None
         assert f"\n{area}\n" in f"\n{done.stdout}"
 
 
+def test_a_state_folder_in_which_nothing_more_can_be_written_is_a_problem(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    limited = [
+        "sh",
+        "-c",
+        'ulimit -f 4; exec "$@"',
+        "sh",
+        sys.executable,
+        "-m",
+        "handrail",
+        "doctor",
+    ]  # no file of more than 4 blocks
+
+    done = subprocess.run(
+        limited,
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path / "home"), **SERVER, "HANDRAIL_STATE_DIR": str(state)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "cannot be written, so nothing is kept: File too large." in done.stdout
+    assert list(state.glob(".doctor*")) == []
+
+
 def test_the_findings_can_be_read_by_programs(tmp_path: Path) -> None:
     answer = json.loads(run("--json", cwd=tmp_path).stdout)
 

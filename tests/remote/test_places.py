@@ -199,6 +199,10 @@ def test_the_operator_sees_what_a_file_allows_and_gets_tokens(
     said = capsys.readouterr().out
     assert "ann may start runs in shop, and may answer questions" in said
     assert "ask is mode default; denies Bash(rm *); clients are asked" in said
+    assert run(["serve", "--config", str(file), "--check", "--json"]) == 0
+    about = json.loads(capsys.readouterr().out)
+    assert about["clients"][0] == {"name": "ann", "folders": ["shop"], "answers": True}
+    assert {each["name"]: each["deny"] for each in about["policies"]}["ask"] == ["Bash(rm *)"]
     assert run(["serve", "--new-token", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert token_digest(made["token"]) == made["tokenSha256"]

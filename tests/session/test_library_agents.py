@@ -75,6 +75,8 @@ async def test_a_task_that_cannot_begin_raises_and_says_why(
         ([REVIEWER, REVIEWER], "agents has two called 'reviewer'"),
         ([AgentSpec("a b", "d", "p")], "'a b' cannot be the name of an agent"),
         ([{"name": "x"}], "Give a list of AgentSpec"),
+        ([AgentSpec("a", "d", "p", tools=["Raed"])], "lists 'Raed' in tools, which is not a tool. Did you mean 'Read'"),
+        ([AgentSpec("a", "d", "p", disallowed_tools=["Raed"])], "disallows 'Raed', which is not a tool"),
     ],
 )
 def test_a_wrong_description_of_an_agent_is_an_error_at_once(agents: list[Any], words: str) -> None:

@@ -1,7 +1,7 @@
 """Agent definitions: built in, read from files, or given by the host program."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -166,13 +166,18 @@ def unused_fields(head: MarkdownFile) -> str:
     return with_hints(names, USED) if names else ""
 
 
-def definition_notes(agent: AgentDefinition) -> Iterator[str]:
-    """What a person should know about a definition that can be used."""
+def definition_notes(agent: AgentDefinition, tools: Collection[str] = ()) -> Iterator[str]:
+    """What a person should know about a definition that can be used. `tools`: the caller's own, which are known too."""
     if agent.color and agent.color not in COLORS:
         yield f"the agent {agent.name!r} has the color {agent.color!r}. Use one of {', '.join(COLORS)}."
     for listed in partial_tools(agent.tools):
         for problem in agent_limits.limit_problems(listed):
             yield f"the agent {agent.name!r} gets nothing by {problem}"
+    for name in dict.fromkeys(listed.partition("(")[0].strip() for listed in agent.tools or ()):
+        if not known_tools.is_known(name, tools):
+            meant = known_tools.possible_tools(name, tools)
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            yield f"the agent {agent.name!r} lists {name!r} in tools, which is not a tool.{hint}"
     if wrong := agent.misspelt_limits() if agent.disallowed else {}:
         names, tools = ", ".join(map(repr, dict.fromkeys(wrong.values()))), ", ".join(wrong)
         yield f"the agent {agent.name!r} disallows {names}, which is not a tool; it has no {tools}"

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import stat
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
@@ -17,7 +18,7 @@ from handrail.cli.ping import ping
 from handrail.cli.terminal import ReportScreen
 from handrail.config.places import places_for
 from handrail.config.remote_servers import remote_servers
-from handrail.errors import ProviderSetupError, SettingsError
+from handrail.errors import ProviderSetupError, SettingsError, advice_on
 from handrail.extensions.places import SKILL_FAMILIES, config_folders
 from handrail.extensions.skills import HeadCache, find_skills
 from handrail.extensions.unsupported import extension_notes
@@ -345,6 +346,9 @@ def state(here: Here) -> Iterator[Finding]:
         yield Finding("state", "worktree", State.NOTE, text)
 
 
+TRIAL_BYTES = 8_192
+
+
 def _check_state(folder: Path) -> tuple[State, str]:
     try:
         found = folder.stat()
@@ -363,6 +367,13 @@ def _check_state(folder: Path) -> tuple[State, str]:
     if found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
         return State.PROBLEM, f"others can open it (mode {mode:o}). Run: chmod 700 {folder}"
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".doctor-", dir=folder) as file:
+            file.write(bytes(TRIAL_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return State.PROBLEM, f"cannot be written, so nothing is kept: {error.strerror}. {advice_on(error)}"
     return State.OK, "for its owner only"
 
 

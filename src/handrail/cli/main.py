@@ -9,7 +9,7 @@ from errno import EAGAIN
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from handrail.errors import HandrailError
+from handrail.errors import HandrailError, advice_on
 from handrail.lazy import LOADING_OBJECTS, lazy
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _file_problem(error: OSError) -> str:
     if (too_many := start_problem.TOO_MANY.get(error.errno or 0)) is not None:
         return f"{too_many}. Raise the limit, or close other programs."
     where = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror}{where}. Check that it exists, that you may use it, and that the disk is not full."
+    return f"{error.strerror}{where}. {advice_on(error)}"
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -35,6 +35,9 @@ def run(chosen: argparse.Namespace) -> int:
     config = _config(chosen, token)
     endpoint = _endpoint(chosen, config)
     check_endpoint(endpoint, token=True)
+    if chosen.check and chosen.json:
+        print(plain_json(serve_config.about_value(config)))
+        return 0
     if chosen.check:
         for line in serve_config.about(config):
             print(plain(line))

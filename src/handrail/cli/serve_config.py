@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from handrail.cli.view import user_name
 from handrail.config.flags import SettingsFlags
@@ -64,6 +65,46 @@ def about(config: ServeConfig) -> Iterator[str]:
         yield f"{name} is mode {flags.mode}; {'; '.join((*said, asks, *_bounds(policy)))}"
 
 
+def about_value(config: ServeConfig) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "clients": [
+            {"name": client.name, "folders": sorted(client.folders), "answers": client.answers}
+            for client in config.clients.values()
+        ],
+        "folders": [
+            {
+                "name": folder.name,
+                "path": str(folder.path),
+                "policies": list(folder.policies),
+                "schedules": folder.schedules or None,
+            }
+            for folder in config.folders.values()
+        ],
+        "policies": [
+            {
+                "name": name,
+                "mode": policy.flags.mode,
+                "allow": list(policy.flags.allowed),
+                "ask": list(policy.flags.ask),
+                "deny": list(policy.flags.disallowed),
+                "questions": policy.questions,
+                "worktree": policy.worktree,
+                "maxDollars": policy.limits.dollars,
+                "maxSeconds": policy.limits.seconds,
+                "settings": _settings_of(policy),
+            }
+            for name, policy in config.policies.items()
+        ],
+    }
+
+
+def _settings_of(policy: RunPolicy) -> list[str]:
+    """The file, or the names of the keys: values of `env` may be secret."""
+    settings = policy.flags.settings
+    return list(json.loads(settings)) if settings.startswith("{") else [settings] if settings else []
+
+
 def _bounds(policy: RunPolicy) -> Iterator[str]:
     if policy.worktree:
         yield "each run has a worktree of its own"
@@ -71,5 +112,5 @@ def _bounds(policy: RunPolicy) -> Iterator[str]:
         yield f"at most ${policy.limits.dollars:g} for a prompt"
     if policy.limits.seconds is not None:
         yield f"at most {policy.limits.seconds:g} seconds for a prompt"
-    if settings := policy.flags.settings:  # names only: values of `env` may be secret
-        yield f"with settings of {', '.join(json.loads(settings)) if settings.startswith('{') else settings}"
+    if settings := _settings_of(policy):
+        yield f"with settings of {', '.join(settings)}"

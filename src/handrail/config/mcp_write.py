@@ -11,7 +11,7 @@ from handrail.config.files import lock_folder, replace_file
 from handrail.config.mcp_files import WrittenServer
 from handrail.config.places import SettingsPlaces
 from handrail.config.rewrite import remove_key, set_value
-from handrail.errors import SettingsError, SettingsFileError
+from handrail.errors import SettingsError, SettingsFileError, advice_on
 from handrail.files.private_folder import make_private_folder
 
 
@@ -74,5 +74,7 @@ def _edit(file: Path, change: Callable[[str], str], *, is_private: bool) -> None
             replace_file(file.resolve() if file.is_symlink() else file, changed.encode(), mode=mode)
     except SettingsFileError as error:
         raise SettingsError(f"{file} is broken and was not changed: {error.message.rstrip('.')}. Repair it.") from error
-    except (OSError, json.JSONDecodeError) as error:
-        raise SettingsError(f"{file} cannot be written: {error}. Look at its owner and mode.") from error
+    except json.JSONDecodeError as error:
+        raise SettingsError(f"{file} was not changed: {error}.") from error
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written: {error.strerror or error}. {advice_on(error)}") from error

@@ -14,7 +14,7 @@ from handrail.config.document import decode_text, parse_object, read_bytes
 from handrail.config.files import lock_folder, replace_file
 from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.config.watch import stamp
-from handrail.errors import SettingsError, SettingsFileError
+from handrail.errors import SettingsError, SettingsFileError, advice_on
 
 TRIES = 5
 IGNORED = ("settings.local.json", ".gitignore")
@@ -37,9 +37,7 @@ def edit(file: SettingsFile, places: SettingsPlaces, change: Callable[[str], str
                 if _try_edit(file, target, change):
                     return target
     except OSError as error:
-        raise SettingsError(
-            f"{file.shown} cannot be written: {error.strerror or error}. Look at its owner and mode."
-        ) from error
+        raise SettingsError(f"{file.shown} cannot be written: {error.strerror or error}. {advice_on(error)}") from error
     raise SettingsError(f"{file.shown} keeps being changed by another program. Try again.")
 
 

@@ -131,7 +131,7 @@ class Agent(Generic[Structured]):
                 check_builtin_tools(builtin_tools),
                 deferral_of(environment, SELDOM_DEFERRED),
                 check_servers(mcp_servers),
-                agents=check_agents(agents),
+                agents=check_agents(agents, custom),
                 wait_for_servers=True,
             ),
             flags=settings_flags(settings, mode, allow, ask, deny),

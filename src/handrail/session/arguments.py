@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from handrail.agents.definitions import parse_json
+from handrail.agents.definitions import definition_notes, parse_json
 from handrail.agents.spec import AgentSpec
 from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Text, UserBlock
@@ -86,15 +86,18 @@ def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
     return given
 
 
-def check_agents(agents: Iterable[AgentSpec]) -> dict[str, Any]:
-    """The kinds of sub-agents that the caller describes, by name."""
+def check_agents(agents: Iterable[AgentSpec], tools: Iterable[AnyTool] = ()) -> dict[str, Any]:
+    """The kinds of sub-agents that the caller describes, by name. `tools` are the caller's own."""
+    own = [tool.name for tool in tools]
     if not isinstance(agents, Iterable):
         raise HandrailError(f"agents is {agents!r}. Give a list of AgentSpec.")
     found: dict[str, Any] = {}
     for each in agents:
         check_type("agents", each, AgentSpec, 'a list of AgentSpec(name="...", description="...", prompt="...")')
-        if isinstance(problem := parse_json(each.name, each.as_json(), "agents"), str):
-            raise HandrailError(problem)
+        if isinstance(definition := parse_json(each.name, each.as_json(), "agents"), str):
+            raise HandrailError(definition)
+        for problem in definition_notes(definition, own):
+            raise HandrailError(f"agents: {problem}")
         if each.name in found:
             raise HandrailError(f"agents has two called {each.name!r}. Give one of them another name.")
         found[each.name] = each.as_json()

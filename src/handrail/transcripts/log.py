@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from handrail.conversation.json_encoder import json_encoder
-from handrail.errors import SessionError
+from handrail.errors import SessionError, advice_on
 from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
@@ -104,7 +104,7 @@ class Log:
                 os.fdatasync(self._file)
         except OSError as error:
             raise SessionError(
-                f"The session {self.path} cannot be written: {error.strerror}. Look at its owner and mode."
+                f"The session {self.path} cannot be written: {error.strerror}. {advice_on(error)}"
             ) from error
         self._size += written
 
@@ -127,7 +127,7 @@ def _size_of(path: Path) -> int:
 def _unwritable(path: Path, error: OSError) -> SessionError:
     return SessionError(
         f"The session {path} cannot be written: {error.strerror}. "
-        "Set HANDRAIL_STATE_DIR to another folder, or keep none with --no-session-persistence."
+        "Set HANDRAIL_STATE_DIR (state_dir of an Agent) to another folder, or keep none with --no-session-persistence."
     )
 
 
@@ -213,9 +213,7 @@ def read(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Iterator[Re
     except FileNotFoundError as error:
         raise SessionError(f"There is no file {str(path)!r}. Give the .jsonl file of a session.") from error
     except OSError as error:
-        raise SessionError(
-            f"The session {path} cannot be read: {error.strerror}. Look at its owner and mode."
-        ) from error
+        raise SessionError(f"The session {path} cannot be read: {error.strerror}. {advice_on(error)}") from error
 
 
 def parse_line(

@@ -7,7 +7,7 @@ from pathlib import Path
 from handrail.conversation.block_json import block_value
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
-from handrail.errors import SessionError
+from handrail.errors import SessionError, advice_on
 from handrail.transcripts.log import OWN, BrokenLine, Log, encode_line, read
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
@@ -40,10 +40,7 @@ def repair(path: Path) -> RebuiltTranscript:
         _write(new, good + encode_line(repaired), os.O_TRUNC)
         new.replace(path)
     except OSError as error:
-        raise SessionError(
-            f"The session {path} cannot be repaired: {error.strerror}. Look at its owner and mode, and at the room on "
-            "the disk."
-        ) from error
+        raise SessionError(f"The session {path} cannot be repaired: {error.strerror}. {advice_on(error)}") from error
     finally:
         log.close()
     return before

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from handrail.conversation.messages import Message
 from handrail.conversation.redact import Redactor
-from handrail.errors import SessionError
+from handrail.errors import SessionError, advice_on
 from handrail.lazy import lazy, lazy_pattern
 from handrail.records import record
 from handrail.transcripts.log import CHOOSE, Durability, Log, Mirror, list_folder, read, transcript_files
@@ -160,9 +160,7 @@ class TranscriptStore:
             if self.copies is not None:
                 remove_copy(self.copies / path.parent.name / path.name)
         except OSError as error:
-            raise SessionError(
-                f"The session {path} cannot be deleted: {error.strerror}. Look at its owner and mode."
-            ) from error
+            raise SessionError(f"The session {path} cannot be deleted: {error.strerror}. {advice_on(error)}") from error
         finally:
             log.close()
 

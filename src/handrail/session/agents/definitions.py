@@ -50,11 +50,13 @@ def find_agents(
     *,
     is_trusted: IsTrusted = trust_no_file,
     more: Sequence[ConfigFolder] = (),
+    tools: Collection[str] = (),
 ) -> tuple[dict[str, AgentDefinition], list[str]]:
     """
     All sub-agents that hold in a folder, by name, and what a person should know about them and about broken ones.
 
     `more` are the folders of the policy and of plugins. `is_trusted` says whether a project's file is as trusted.
+    `tools` are the names of the program's own tools.
     """
     policy = [folder for folder in more if folder.source == "policy"]
     others = [*config_folders(cwd, env, sources), *(folder for folder in more if folder.source != "policy")]
@@ -65,7 +67,7 @@ def find_agents(
         if isinstance(each, str):
             problems.append(each)
         elif found.setdefault(each.name, each) is each and each.origin != "built-in":
-            problems += (f"{each.source}: {note}" for note in definition_notes(each))
+            problems += (f"{each.source}: {note}" for note in definition_notes(each, tools))
     return found, problems
 
 
@@ -80,7 +82,9 @@ def session_agents(
     policy = [ConfigFolder(folder, "policy", str(folder)) for folder in settings.places.policy]
     sources = settings.flags.instruction_sources
     is_trusted = partial(is_trusted_agent, settings)
-    return find_agents(cwd, env, given, sources, is_trusted=is_trusted, more=(*policy, *plugins))
+    return find_agents(
+        cwd, env, given, sources, is_trusted=is_trusted, more=(*policy, *plugins), tools=settings.names.tools
+    )
 
 
 class LiveDefinitions:
