@@ -118,6 +118,40 @@ def test_an_address_in_a_rule_is_about_its_host_only(rule: str, world: World) ->
     assert verdicts(policy, "WebFetch") == {Verdict.ALLOW}
 
 
+@pytest.mark.parametrize(
+    ("rule", "tool", "asked"),
+    [
+        (f"WebFetch(domain:{'?' * 3_000})", "WebFetch", None),
+        (f"WebFetch(domain:{'*' * 3_000})", "WebFetch", None),
+        (f"WebFetch(domain:{'x' * 3_000}/, example.com)", "WebFetch", None),
+        (f"WebFetch(domain:example.com,{'a.com,' * 101})", "WebFetch", None),
+        (f"Read({{{',' * 3_000})", "Read", None),
+        (f"Read({{{','.join(['a'] * 101)}}})", "Read", None),
+        (f"Read(*.{{txt,{'m' * 3_000}}})", "Read", None),
+    ],
+    ids=["signs", "stars", "long address", "many hosts", "open brace", "many choices", "long choice"],
+)
+def test_a_rule_of_more_than_anyone_writes_is_asked_about_as_a_whole(
+    rule: str, tool: str, asked: str | None, world: World
+) -> None:
+    policy = policy_by(world, "project", "deny", rule)
+
+    assert [(each.tool, each.spec) for problem in policy.problems for each in problem.meant] == [(tool, asked)]
+    assert Verdict.ALLOW not in verdicts(policy, tool)
+
+
+@pytest.mark.parametrize(
+    "rule", [" ".join(f"w{at}" for at in range(200)), "*" + "*".join(f"a{at}" for at in range(200))]
+)
+def test_a_rule_of_more_words_than_a_name_has_may_have_meant_any_tool(rule: str, world: World) -> None:
+    policy = policy_by(world, "project", "deny", rule)
+
+    [problem] = policy.problems
+    assert problem.broad
+    assert len(problem.meant) <= 100
+    assert Verdict.ALLOW not in verdicts(policy, "Write")
+
+
 @pytest.mark.parametrize("rule", ["bash", "Shell(x)", "Bash(curl", "Bash(rm -rf)", "mcp__fs__*(x)", "Edit(a.txt"])
 def test_what_it_cannot_have_meant_is_left_alone(rule: str, world: World) -> None:
     policy = policy_by(world, "project", "deny", rule)

@@ -60,6 +60,8 @@ SYNONYMS = {
 }
 MCP, ANY_MCP = "mcp__", "mcp__*"
 WORD = lazy_pattern(r"[A-Za-z0-9_-]+")
+MAX_WORDS = 100
+"""The most words that a text about one tool can have."""
 Matches = Callable[[str], bool]
 
 
@@ -77,13 +79,15 @@ def fits_known(text: str, matches: Matches, tools: Collection[str] = ()) -> bool
     Whether a pattern fits a tool: one that is known, or one of a server that may come later.
 
     The tools of servers can have any name. A pattern counts as about them if it says so, or if nothing in it resembles
-    a tool that is known.
+    a tool that is known; one of more words than any name has is about none.
     """
     if MCP in text or any(matches(name) for known in (CONVENTIONAL, OLD, tools) for name in known):
         return True
     words = WORD.findall(text)
-    return not any(possible_tools(word, tools) for word in words) and any(
-        matches(f"{MCP}server__{word}") for word in (*words, "tool")
+    return (
+        len(words) <= MAX_WORDS
+        and not any(possible_tools(word, tools) for word in words)
+        and any(matches(f"{MCP}server__{word}") for word in (*words, "tool"))
     )
 
 

@@ -27,15 +27,16 @@ from handrail.permissions.wide_rules import SUB_COMMANDS
 ABSOLUTE = lazy_pattern(r"/(home|Users|etc|usr|var|tmp|opt|root)(/|\Z)")
 HOME = lazy_pattern(r"(?:\$HOME|\$\{HOME\})(?=/|\Z)")
 DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]")
-BRACES = lazy_pattern(r"\{([^{}]*,[^{}]*)\}")
+BRACES = lazy_pattern(r"\{([^{},]*,[^{}]*)\}")
 WORDS = lazy_pattern(r"[\w./+-]+( +[\w./+-]+)*\Z")
 SCHEMES = ("http", "https")
 HOST = lazy_pattern(
     r"(?:\*|[^\s/:@?#,*.]+|(?:[^\s/:@?#,.]+\.)+[^\s/:@?#,.]+\.?)(?::\d{1,5})?\Z|\[?[0-9A-Fa-f:]+\]?(?::\d{1,5})?\Z"
 )
 """What a domain rule can name: `*` stays between two dots, so beside other letters it needs one."""
-ADDRESS = lazy_pattern(r"(?:\w+://)?(?:[^\s/,@]*@)?([^\s/,?#]+)[^\s,]*")
-MAX_CHOICES = 100
+BETWEEN_ADDRESSES = lazy_pattern(r"[\s,]+")
+ADDRESS = lazy_pattern(r"(?:\w+://)?(?:[^/@]*@)?([^/?#]+)")
+MAX_CHOICES, MAX_TEXT = 100, 2_000
 
 
 def mistakes(rule: Rule, tools: Collection[str]) -> Iterator[RuleProblem]:
@@ -114,7 +115,7 @@ def _path_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
             rule, "mistake", "variables and drive letters are not understood in patterns; use ~/ or //", [meant]
         )
     if "{" in spec and "," in spec:
-        choices = expand_braces(spec)
+        choices = expand_braces(spec) if len(spec) <= MAX_TEXT else []
         meant_specs: list[tuple[str, str | None]] = [(tool, each) for each in choices] or [(tool, None)]
         yield _problem(rule, "mistake", "braces are literal in patterns; write one rule for each", meant_specs)
 
@@ -131,10 +132,14 @@ def _address_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
 
 
 def _named_hosts(text: str) -> list[str]:
-    """The hosts in a list of addresses; nothing if one of them is not clear."""
+    """The hosts in a list of addresses; nothing if one of them is not clear, or if there are too many."""
+    addresses = [each for each in BETWEEN_ADDRESSES.split(text[: MAX_TEXT + 1]) if each]
+    if len(text) > MAX_TEXT or len(addresses) > MAX_CHOICES:
+        return []
     found: list[str] = []
-    for address in ADDRESS.finditer(text):
-        host = address[1].removesuffix(":*")
+    for address in addresses:
+        named = ADDRESS.match(address)
+        host = named[1].removesuffix(":*") if named else ""
         found += [host[1:], f"*{host}"] if host.startswith(".") else [host]
     return found if all(map(HOST.match, found)) else []
 
@@ -154,7 +159,8 @@ def expand_braces(spec: str) -> list[str]:
     """What a shell would make of the braces; nothing if that is not clear."""
     texts = [spec]
     while found := next(filter(None, map(BRACES.search, texts)), None):
-        texts = [each.replace(found[0], choice, 1) for each in texts for choice in found[1].split(",")]
-        if len(texts) > MAX_CHOICES:
+        choices = found[1].split(",")
+        if len(texts) * len(choices) > MAX_CHOICES:
             return []
+        texts = [each.replace(found[0], choice, 1) for each in texts for choice in choices]
     return [] if any("{" in text for text in texts) else list(dict.fromkeys(texts))

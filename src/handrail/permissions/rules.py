@@ -9,7 +9,7 @@ import re
 from enum import Enum
 
 from handrail.lazy import lazy_pattern
-from handrail.permissions.known_tools import possible_tools
+from handrail.permissions.known_tools import MAX_WORDS, possible_tools
 from handrail.records import record
 from handrail.tools.tool import McpInfo, is_name
 
@@ -117,17 +117,22 @@ class RuleProblem:
 def rule_problem(
     text: str, source: RuleSource, message: str, behaviour: Behaviour, *, name: str = "", kind: str = "malformed"
 ) -> RuleProblem:
-    """The problem of a rule that should have been about the tool `name`, or tools of similar names."""
+    """
+    The problem of a rule that should have been about the tool `name`, or tools of similar names.
+
+    One of more words than a name can have may have meant any tool.
+    """
     if behaviour is Behaviour.ALLOW:
         return RuleProblem(text, source, message, behaviour, kind)
     words = [name] if NAME_GLOB.match(name) else re.split(r"[^\w*-]+", name)
+    too_many, words = len(words) > MAX_WORDS, words[:MAX_WORDS]
     near = [tool for word in words for tool in possible_tools(ALIASES.get(word, word))]
     globs = [word for word in words if "*" in word]
     meant = tuple(
         Rule(text, tool, None, Behaviour.ASK, source, message)
         for tool in dict.fromkeys([*near, *globs, *(word for word in words if word)])
     )
-    return RuleProblem(text, source, message, behaviour, kind, meant, broad=not near and not globs)
+    return RuleProblem(text, source, message, behaviour, kind, meant, broad=too_many or not (near or globs))
 
 
 # Old names of tools, which rules and calls may still use.

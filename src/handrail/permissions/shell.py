@@ -59,7 +59,7 @@ def cut(spec: str) -> list[str | None]:
 
 def quoted_cut(spec: str) -> list[str | None]:
     quotes = has_balanced_quotes(spec)
-    pieces: list[str | None] = [""]
+    pieces: list[list[str] | None] = [[]]
     quote, at = "", 0
     while at < len(spec):
         char = spec[at]
@@ -77,10 +77,10 @@ def quoted_cut(spec: str) -> list[str | None]:
             char = WORD_END
         last = pieces[-1]
         if last is None:
-            pieces.append(char)
-        elif char != WORD_END or not last.endswith(WORD_END):
-            pieces[-1] = last + char
-    return pieces
+            pieces.append([char])
+        elif char != WORD_END or last[-1:] != [WORD_END]:
+            last.append(char)
+    return [None if piece is None else "".join(piece) for piece in pieces]
 
 
 def plain_cut(spec: str) -> list[str | None]:
