@@ -4,13 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from handrail.config.flags import SettingsFlags
+from handrail.http.web_url import read_url
 from handrail.permissions.known_tools import CONVENTIONAL, is_known, possible_tools
+from handrail.permissions.mistakes import mistakes
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
+from handrail.permissions.rules import Behaviour, Rule, parse_rule
+from handrail.permissions.web import DomainIndex
 from handrail.session.settings.caller_names import CallerNames
 from handrail.session.settings.session_settings import SessionSettings
 from handrail.tools.permission import Verdict
@@ -85,6 +89,9 @@ def verdicts(policy: Policy, tool: str, values: Mapping[str, Any] | None = None)
         ("WebFetch(domain:other.com, example.com)", "WebFetch", None),
         ("WebFetch(domain:.example.com)", "WebFetch", {"url": "https://docs.example.com"}),
         ("WebFetch(domain:*example*)", "WebFetch", None),
+        ("WebFetch(domain:example*)", "WebFetch", None),
+        ("WebFetch(domain:e?ample.com)", "WebFetch", None),
+        ("WebFetch(domain:*.[e]xample.com)", "WebFetch", None),
         ("WebFetch(url:https://example.com*)", "WebFetch", None),
         ("fetch", "WebFetch", None),
         ("read_file", "Read", None),
@@ -150,6 +157,58 @@ def test_a_rule_of_more_words_than_a_name_has_may_have_meant_any_tool(rule: str,
     assert problem.broad
     assert len(problem.meant) <= 100
     assert Verdict.ALLOW not in verdicts(policy, "Write")
+
+
+HOSTS = ("localhost", "example.com", "a.b.example.com", "cafe", "10.0.0.1", "[2001:db8::1]", "[::ffff:1.2.3.4]")
+
+
+@st.composite
+def hosts_with_rules(draw: st.DrawFn) -> tuple[str, str]:
+    """A host, and a domain made of it by wildcards in place of some of its letters."""
+    host = draw(st.sampled_from(HOSTS))
+    domain = draw(st.sampled_from((host, host.strip("[]"), host.upper(), f"{host}:443")))
+    for start in draw(st.lists(st.integers(0, len(host)), max_size=3)):
+        domain = domain[:start] + draw(st.sampled_from("**?")) + domain[start + draw(st.integers(0, 5)) :]
+    return host, domain
+
+
+@given(hosts_with_rules())
+@example(("localhost", "local*"))
+@example(("localhost", "*host"))
+@example(("cafe", "CAF*:443"))
+@example(("[::ffff:1.2.3.4]", "[::ffff:1.2.3.4]"))
+@example(("[2001:db8::1]", "[2001:*]"))
+def test_a_rule_that_matches_some_address_is_never_said_to_match_none(pair: tuple[str, str]) -> None:
+    host, domain = pair
+    rule = parse_rule(f"WebFetch(domain:{domain})", Behaviour.DENY)
+    if not isinstance(rule, Rule):
+        return
+
+    matches = DomainIndex([rule]).find(read_url(f"https://{host}/"), Behaviour.DENY)
+
+    assert not (matches and any("no address" in each.message for each in mistakes(rule, ())))
+
+
+@pytest.mark.parametrize(
+    ("domain", "hosts"),
+    [
+        ("a?.example.com", []),
+        ("a.b?.example.com", []),
+        ("a*.e?ample.com", []),
+        ("example.com?", []),
+        ("example.com?q=a.b", ["example.com"]),
+        ("https://example.com/?q", ["example.com"]),
+        ("me@example.com/x, https://*.example.org", ["example.com", "*.example.org"]),
+    ],
+)
+def test_only_hosts_that_are_clear_are_taken_for_what_was_meant(domain: str, hosts: list[str]) -> None:
+    rule = parse_rule(f"WebFetch(domain:{domain})", Behaviour.DENY)
+    assert isinstance(rule, Rule)
+
+    [problem] = mistakes(rule, ())
+
+    whole_tool: list[str | None] = [None]
+    assert [each.spec for each in problem.meant] == ([f"domain:{host}" for host in hosts] or whole_tool)
 
 
 @pytest.mark.parametrize("rule", ["bash", "Shell(x)", "Bash(curl", "Bash(rm -rf)", "mcp__fs__*(x)", "Edit(a.txt"])

@@ -22,6 +22,7 @@ from handrail.permissions.rules import (
     RuleProblem,
     rule_problem,
 )
+from handrail.permissions.web import may_match
 from handrail.permissions.wide_rules import SUB_COMMANDS
 
 ABSOLUTE = lazy_pattern(r"/(home|Users|etc|usr|var|tmp|opt|root)(/|\Z)")
@@ -31,11 +32,13 @@ BRACES = lazy_pattern(r"\{([^{},]*,[^{}]*)\}")
 WORDS = lazy_pattern(r"[\w./+-]+( +[\w./+-]+)*\Z")
 SCHEMES = ("http", "https")
 HOST = lazy_pattern(
-    r"(?:\*|[^\s/:@?#,*.]+|(?:[^\s/:@?#,.]+\.)+[^\s/:@?#,.]+\.?)(?::\d{1,5})?\Z|\[?[0-9A-Fa-f:]+\]?(?::\d{1,5})?\Z"
+    r"(?:\*|[^\s/:@?#,*.\[\]]+|(?:[^\s/:@?#,.\[\]]+\.)+[^\s/:@?#,.\[\]]+\.?)(?::\d{1,5})?\Z"
+    r"|\[?[0-9A-Fa-f:]+\]?(?::\d{1,5})?\Z"
 )
-"""What a domain rule can name: `*` stays between two dots, so beside other letters it needs one."""
+"""What a domain rule usually names: `*` stays between two dots, so beside other letters it needs one."""
 BETWEEN_ADDRESSES = lazy_pattern(r"[\s,]+")
-ADDRESS = lazy_pattern(r"(?:\w+://)?(?:[^/@]*@)?([^/?#]+)")
+ADDRESS = lazy_pattern(r"(?:\w+://)?(?:[^/@]*@)?([^/?#]+)(?:/.*|[?#].*=.*)?\Z")
+"""A `?` ends a host only where a query begins: elsewhere it may stand for a letter."""
 MAX_CHOICES, MAX_TEXT = 100, 2_000
 
 
@@ -123,12 +126,30 @@ def _path_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
 def _address_mistakes(rule: Rule, spec: str) -> Iterator[RuleProblem]:
     """`domain:` takes a host; other parameters are compared as they are, and an address is none."""
     parameter, _, value = spec.partition(":")
-    if HOST.match(value.strip()) if parameter == "domain" else parameter not in SCHEMES and "*" not in value:
+    if parameter == "domain":
+        yield from _domain_mistakes(rule, value.strip())
+    elif parameter in SCHEMES or "*" in value:
+        yield _no_address(rule, spec if parameter in SCHEMES else value)
+
+
+def _domain_mistakes(rule: Rule, domain: str) -> Iterator[RuleProblem]:
+    if HOST.match(domain):
         return
-    hosts = _named_hosts(spec if parameter in SCHEMES else value)
+    if len(domain) > MAX_TEXT:
+        message = "this is longer than any host; write WebFetch(domain:host)"
+        yield _problem(rule, "mistake", message, [(WEB_FETCH, None)])
+    elif not may_match(domain):
+        yield _no_address(rule, domain)
+    elif "*" in domain and not domain.startswith("[") and "." not in domain:
+        message = "* stays between two dots, so this matches only hosts without a dot; write WebFetch(domain:host)"
+        yield _problem(rule, "mistake", message, [(WEB_FETCH, None)])
+
+
+def _no_address(rule: Rule, text: str) -> RuleProblem:
+    hosts = _named_hosts(text)
     meant: list[tuple[str, str | None]] = [(WEB_FETCH, f"domain:{host}") for host in hosts]
     message = f"this matches no address; write WebFetch(domain:{hosts[0] if hosts else 'host'})"
-    yield _problem(rule, "never", message, meant or [(WEB_FETCH, None)])
+    return _problem(rule, "never", message, meant or [(WEB_FETCH, None)])
 
 
 def _named_hosts(text: str) -> list[str]:

@@ -2,17 +2,20 @@
 
 import ipaddress
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from handrail.http.web_url import WebTarget, host_name
 from handrail.lazy import lazy_pattern
 from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.wildcards import WildcardPattern, parse_wildcards
 
 PortRule: TypeAlias = tuple[int | None, Rule]
 """A rule with the port that it is about; None = every one."""
 
 PORT = lazy_pattern(r"(.+):(\d{1,5})\Z")
+SOME_HOST = lazy_pattern(r"[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*\Z|[0-9a-f*]*:[0-9a-f:*]*(?:\.[0-9*]+)*\Z")
+"""A name or an address, with wildcards, as targets have it."""
+ANY_LABEL = parse_wildcards("*")
 
 
 class DomainIndex:
@@ -28,7 +31,7 @@ class DomainIndex:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.exact: dict[str, list[PortRule]] = {}
         self.parents: dict[str, list[PortRule]] = {}
-        self.others: list[tuple[tuple[str, ...], PortRule]] = []
+        self.others: list[tuple[tuple[WildcardPattern, ...], PortRule]] = []
         for rule in rules:
             if (rule.spec or "").startswith("domain:"):
                 host, port = split_rule((rule.spec or "")[7:].strip())
@@ -40,7 +43,7 @@ class DomainIndex:
         elif domain.startswith("*.") and "*" not in domain[2:]:
             self.parents.setdefault(domain[2:], []).append(rule)
         else:
-            self.others.append((tuple(domain.split(".")), rule))
+            self.others.append((tuple(map(parse_wildcards, domain.split("."))), rule))
 
     def find(self, target: WebTarget, behaviour: Behaviour) -> list[Rule]:
         """The rules of this behaviour that match."""
@@ -76,11 +79,16 @@ def at_port(port: int | None, target: WebTarget, behaviour: Behaviour) -> bool:
     return port is None or port == target.port
 
 
-def fits(pattern: tuple[str, ...], labels: list[str]) -> bool:
+def fits(pattern: tuple[WildcardPattern, ...], labels: list[str]) -> bool:
     """Whether a pattern matches: `*` stays inside one label, but as the whole first label it matches one or more."""
-    if pattern == ("*",):
-        return True
-    if pattern[0] == "*" and len(pattern) > 1:
-        labels = labels[len(labels) - len(pattern) + 1 :] if len(labels) >= len(pattern) else []
+    if pattern[0] == ANY_LABEL:
         pattern = pattern[1:]
-    return len(pattern) == len(labels) and all(map(fnmatchcase, labels, pattern))
+        if not pattern:
+            return True
+        labels = labels[len(labels) - len(pattern) :] if len(labels) > len(pattern) else []
+    return len(pattern) == len(labels) and all(part.matches(label) for part, label in zip(pattern, labels, strict=True))
+
+
+def may_match(domain: str) -> bool:
+    """Whether the domain of a rule may match some host; if not, it surely matches none."""
+    return SOME_HOST.match(split_rule(domain)[0]) is not None
