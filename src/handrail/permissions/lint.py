@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, takewhile
 
+from handrail.lazy import lazy_pattern
 from handrail.permissions.mistakes import mistakes
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import BASH, Behaviour, Rule, RuleSource
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
 from handrail.permissions.subsumption import RuleCover
-from handrail.permissions.wide_rules import wide_command, wide_content, wide_tool
+from handrail.permissions.wide_rules import SUB_COMMANDS, wide_command, wide_content, wide_tool
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 
 REMARKS = ("shadowed", "wide", "narrow")
 """The kinds of findings about rules that work as they are written."""
+OPTION = lazy_pattern(r"--?[A-Za-z0-9]")
 
 
 @record
@@ -87,7 +89,9 @@ def other_spellings(rule: Rule) -> str:
     pattern = compile_shell(rule.spec)
     words = pattern.literal.rstrip(WORD_END).split(WORD_END)
     command = [*takewhile(lambda word: not word.startswith("-"), words)]
-    if pattern.exact or not command or command == words:
+    if pattern.exact or not command or command == words or not OPTION.match(words[len(command)]):
+        return ""
+    if len(command) == 1 and command[0] in SUB_COMMANDS:  # the command stands behind these options
         return ""
     return (
         "options in another order or spelling, such as -fr for -rf, are not matched; to be asked about them, "
