@@ -13,6 +13,8 @@ from handrail.config.places import SettingsFile
 
 MODES = "'default', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', 'manual'"
 
+MEANT = "settings.json:1: {} is not known. Did you mean {}?"
+
 
 def read(path: Path) -> SettingsDocument:
     found = read_document(SettingsFile("user", path, "settings.json", str(path.parent), "handrail"))
@@ -188,6 +190,15 @@ def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None
             id="a key at the wrong level is hinted at",
         ),
         pytest.param(
+            '{"sandbox.enabled": true, "sandbox": {"network.host": 1, "filesystem.denyRead": []}}',
+            {"sandbox.enabled": True, "sandbox": {"network.host": 1, "filesystem.denyRead": []}},
+            [
+                MEANT.format("sandbox.enabled", '{"sandbox": {"enabled": ...}}'),
+                MEANT.format("sandbox.filesystem.denyRead", '{"sandbox": {"filesystem": {"denyRead": ...}}}'),
+            ],
+            id="a key with a dot is hinted at as the objects that it means",
+        ),
+        pytest.param(
             '{"somethingElseEntirely": [1, {"x": 2}]}',
             {"somethingElseEntirely": [1, {"x": 2}]},
             [],
@@ -235,6 +246,18 @@ def test_a_wrong_value_is_named_and_the_rest_of_the_file_stands(
         {"sandbox": {"enabled": "yes"}},
         {"sandbox": {"network": ["evil.example"]}},
         {"sandbox": {"filesystem": {"denyRead": [{"path": "~/.ssh"}]}}},
+        {"sandbox": {"enabled": True, "allowUnsandboxedCommands": "no"}},
+        {"sandbox": {"autoAllowBashIfSandboxed": "false"}},
+        {"permissions": {"defaultMode": "Plan"}},
+        {"permissions": {"defaultMode": "plan mode"}},
+        {"permissions": {"defaultMode": "don't ask"}},
+        {"allowedMcpServers": "db"},
+        {"allowedMcpServers": [{"serverName": "db"}, {"serverCommand": "uvx db"}]},
+        {"allowedHttpHookUrls": "https://hooks.example/*"},
+        {"httpHookAllowedEnvVars": "TOKEN"},
+        {"availableModels": ["m", 5]},
+        {"redact": {"card": "[0-9]+"}},
+        {"disableSkillShellExecution": "yes"},
         {"deniedMcpServers": {"db": True}},
         {"disabledMcpjsonServers": [None]},
     ],
@@ -252,6 +275,14 @@ def test_a_mistake_in_what_forbids_leaves_doubt(tmp_path: Path, values: Any) -> 
     [
         {"permissions": {"allow": 5}},
         {"permissions": {"defaultMode": "x"}},
+        {"permissions": {"defaultMode": "acceptedits"}},
+        {"permissions": {"defaultMode": "bypass"}},
+        {"permissions": {"defaultMode": "Default"}},
+        {"permissions": {"defaultMode": True}},
+        {"permissions": {"additionalDirectories": "/"}},
+        {"sandbox": {"excludedCommands": "docker"}},
+        {"enableAllProjectMcpServers": "no"},
+        {"strictHooks": "yes"},
         {"sandbox": {"network": {"allowedDomains": 1}}},
     ],
     ids=str,

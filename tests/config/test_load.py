@@ -213,7 +213,17 @@ def test_while_a_file_is_broken_nothing_is_widened(world: World, broken: str) ->
     assert any("Nothing in this file takes effect until it is repaired" in note for note in live.loaded.notes())
 
 
-@pytest.mark.parametrize("wrong", [{"sandbox": True}, {"permissions": {"disableBypassPermissionsMode": True}}], ids=str)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sandbox": True},
+        {"sandbox": {"autoAllowBashIfSandboxed": "false"}},
+        {"permissions": {"disableBypassPermissionsMode": True}},
+        {"permissions": {"defaultMode": "Plan", "allow": ["Edit"]}},
+        {"allowedMcpServers": "db"},
+    ],
+    ids=str,
+)
 def test_a_wrong_value_that_would_restrict_widens_nothing_and_says_so(world: World, wrong: dict[str, Any]) -> None:
     world.write("user", {"permissions": {"allow": ["Bash"]}})
     world.write("project", wrong)
@@ -257,6 +267,39 @@ def test_nothing_runs_while_the_policy_is_a_link_to_nothing(world: World, what: 
 
     with pytest.raises(SettingsError, match="is a link to nothing"):
         world.live()
+
+
+def test_in_doubt_no_command_leaves_the_sandbox(world: World) -> None:
+    world.write("user", {"sandbox": {"enabled": True}})
+    world.write("project", {"sandbox": {"allowUnsandboxedCommands": "no"}})
+
+    sandbox = world.live(trust=True).loaded.sandbox
+
+    assert sandbox == {"enabled": True, "allowUnsandboxedCommands": False, "autoAllowBashIfSandboxed": False}
+
+
+LIMITS = {
+    "redact": ["CASE-[0-9]+"],
+    "availableModels": ["m"],
+    "allowedMcpServers": [{"serverName": "db"}],
+    "allowedHttpHookUrls": ["https://hooks.example/*"],
+    "httpHookAllowedEnvVars": ["TOKEN"],
+}
+
+
+@pytest.mark.parametrize("breaks", ["{", {"sandbox": True}, {"redact": 5}], ids=str)
+def test_what_a_file_limited_before_it_broke_is_still_limited(world: World, breaks: Any) -> None:
+    world.write("project", {"permissions": {"allow": ["Bash"]}})
+    world.write("user", {**LIMITS, "model": "m", "sandbox": {"enabled": True, "excludedCommands": ["docker"]}})
+    before = world.gather(trust=True)
+    world.write("user", breaks)
+
+    for _ in range(2):  # still so when it is read again, just as broken
+        before = world.gather(before=before, trust=True)
+
+    assert {name: before.get(name) for name in LIMITS} == LIMITS
+    assert before.get("sandbox") == {"enabled": True, "autoAllowBashIfSandboxed": False}
+    assert (before.doubtful, before.get("model")) == (False, None)
 
 
 def test_the_home_folder_as_working_folder_has_the_users_settings_once(world: World) -> None:

@@ -66,6 +66,7 @@ MAKE = use("make", "Bash", command="touch made")
         pytest.param({"deny": ["Bash(touch *)"]}, "move them to permissions.deny", id="at the top of the file"),
         pytest.param({"permissions": {"Deny": ["Bash"]}}, "move them to permissions.deny", id="a key in capitals"),
         pytest.param({"permissions": {"dney": ["Bash"]}}, "move them to permissions.deny", id="a misspelt key"),
+        pytest.param({"permissions.deny": ["Bash"]}, 'move them to {"permissions": {"deny": ', id="a key with a dot"),
         pytest.param({"permissions": {"deny": ["Frobnicate"]}}, "no tool 'Frobnicate'", id="nothing like it"),
     ],
 )

@@ -1,13 +1,15 @@
 """Checks the values of a settings file. Wrong values are left out and reported; the others are kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import reduce
 from types import UnionType
 from typing import Any
 
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, KEYS, Key, Schema, Tree, tree
+from handrail.permissions.modes import STRICTNESS, stricter
 from handrail.records import record
 
 TYPES: Mapping[str, tuple[type | UnionType, str]] = {
@@ -25,13 +27,22 @@ FORBIDS: tuple[JsonPath, ...] = (
     ("permissions", "disableBypassPermissionsMode"),
     ("permissions", "disableAutoMode"),
     ("sandbox", "enabled"),
+    ("sandbox", "autoAllowBashIfSandboxed"),
+    ("sandbox", "allowUnsandboxedCommands"),
     ("sandbox", "network", "deniedDomains"),
     ("sandbox", "filesystem", "denyRead"),
     ("sandbox", "filesystem", "denyWrite"),
     ("deniedMcpServers",),
     ("disabledMcpjsonServers",),
+    ("allowedMcpServers",),
+    ("allowedHttpHookUrls",),
+    ("httpHookAllowedEnvVars",),
+    ("availableModels",),
+    ("disableSkillShellExecution",),
+    ("redact",),
 )
 """A mistake in these, or in the objects that hold them, means that it is unknown what the file forbids."""
+STRICT_MODES = tuple(mode.casefold() for mode in STRICTNESS if stricter(mode, "default"))
 
 
 @record
@@ -148,11 +159,21 @@ def text_problem(value: str) -> str:
 
 def _mismatch(path: JsonPath, value: Any, expected: str) -> ValueProblem:
     what = "not a text" if path[0] == "env" else describe_value(value)  # a value of env may be a secret
-    return ValueProblem(path, f"is {what} and must be {expected}.", _forbids(path))
+    return ValueProblem(
+        path, f"is {what} and must be {expected}.", _forbids(path) or _resembles_strict_mode(path, value)
+    )
 
 
 def _forbids(path: JsonPath) -> bool:
     return any(path[: len(key)] == key or key[: len(path)] == path for key in FORBIDS)
+
+
+def _resembles_strict_mode(path: JsonPath, value: Any) -> bool:
+    """Whether a value that is no mode may have meant one that is stricter than default."""
+    if path != ("permissions", "defaultMode") or not isinstance(value, str):
+        return False
+    letters = "".join(filter(str.isalpha, value.casefold()))
+    return bool(get_close_matches(letters, STRICT_MODES, n=1, cutoff=0.6))
 
 
 def describe_value(value: Any) -> str:
@@ -173,6 +194,8 @@ def describe_value(value: Any) -> str:
 
 def _hint(name: str, level: Tree, path: JsonPath) -> list[ValueProblem]:
     """A hint about an unknown key that resembles a known one, or stands at the wrong level."""
+    if "." in name and (nested := [key.path for key in KEYS if key.name == format_path(path)]):
+        return [ValueProblem(path, f"is not known. Did you mean {_as_objects(nested[0])}?", hint=True)]
     near = get_close_matches(name, level, n=1, cutoff=0.8)
     folded = [known for known in level if known.casefold() == name.casefold()]
     here = [format_path((*path[:-1], found)) for found in (folded or near)]
@@ -180,3 +203,8 @@ def _hint(name: str, level: Tree, path: JsonPath) -> list[ValueProblem]:
     elsewhere = [key.name for key in KEYS if key.path[-1] == name and not name.islower()]
     found = here or elsewhere
     return [ValueProblem(path, f"is not known. Did you mean {found[0]!r}?", hint=True)] if found else []
+
+
+def _as_objects(path: Sequence[str]) -> str:
+    """A path as JSON: `{"sandbox": {"enabled": ...}}`."""
+    return reduce(lambda inner, name: f'{{"{name}": {inner}}}', reversed(path), "...")

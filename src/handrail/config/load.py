@@ -42,6 +42,8 @@ else:  # only folders with their own settings need them
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
 OWN_LIMITS = ("redact", "allowedMcpServers")
+LIMITS = (*OWN_LIMITS, "allowedHttpHookUrls", "httpHookAllowedEnvVars", "availableModels")
+"""What limits only while it is there: it waits for trust in a project, and what breaks must not lift it."""
 
 
 def load_settings(
@@ -241,16 +243,16 @@ def _split(
     items: list[needs_trust.TrustItem] = []
     for document in present:
         kept, found = needs_trust.split(document.file.source, document.values, _owner(document, cwd))
-        narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
+        own_limits = OWN_LIMITS if document.file.source in ("user", "flag") else ()
+        narrow[id(document)] = {**kept, **_limits(document.values, kept, own_limits)} if limited else kept
         items += found
     items += [needs_trust.TrustItem("project", ("mcpServers", each.name), each.entry, each.folder) for each in project]
     return narrow, tuple(items)
 
 
-def _limits(document: SettingsDocument, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Limits that wait for trust in a foreign project, but that --bare and --safe-mode must not lift."""
-    values = document.values
-    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.file.source in ("user", "flag")}
+def _limits(values: Mapping[str, Any], kept: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Limits that wait for trust in a foreign project, but that --bare, --safe-mode and mistakes must not lift."""
+    limits = {name: values[name] for name in names if name in values}
     if values.get("sandbox", {}).get("enabled"):
         limits["sandbox"] = {**kept.get("sandbox", {}), "enabled": True, "autoAllowBashIfSandboxed": False}
     return limits
@@ -316,8 +318,13 @@ def _last(before: Settings | None, document: SettingsDocument) -> Mapping[str, A
         if layer.document.file == document.file:
             if layer.kept:
                 return layer.values
-            return None if layer.document.doubtful else needs_trust.split("", layer.values)[0]
+            return None if layer.document.doubtful else _what_forbids(layer.values)
     return None
+
+
+def _what_forbids(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    kept = needs_trust.split("", values)[0]
+    return {**kept, **_limits(values, kept, LIMITS)}
 
 
 def _without_managed(
@@ -356,7 +363,8 @@ def _without_allowing(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if mode and stricter("default", mode):
         kept = _without_permissions(kept, "defaultMode")
     if "sandbox" in kept:
-        kept = {**kept, "sandbox": {**kept["sandbox"], "autoAllowBashIfSandboxed": False}}
+        closed = {"autoAllowBashIfSandboxed": False, "allowUnsandboxedCommands": False}
+        kept = {**kept, "sandbox": {**kept["sandbox"], **closed}}
     return kept
 
 

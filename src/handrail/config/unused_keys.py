@@ -27,7 +27,10 @@ def misplaced_lists(values: Mapping[str, Any]) -> Iterator[tuple[JsonPath, str, 
     """The lists of rules in unknown keys, each with its path and with what it is to do: allow, ask or deny."""
     for name, value in values.items():
         plain = _plain(name)
-        if plain in RULE_LISTS:
+        section, _, last = name.partition(".")
+        if _plain(section) in RULE_SECTIONS and last and (meant := _meant_list(last)):
+            yield (name,), meant, value
+        elif plain in RULE_LISTS:
             yield (name,), RULE_LISTS[plain], value
         elif plain in RULE_SECTIONS and isinstance(value, dict):
             known = tree()["permissions"] if name == "permissions" else {}

@@ -58,7 +58,9 @@ def misplaced_rules(layer: Layer, places: SettingsPlaces, names: CallerNames) ->
     """The rules of a file that stand in the wrong place; what only forbids needs no trust."""
     for path, wanted, value in unused_keys.misplaced_lists(layer.document.values):
         kind = Behaviour(wanted)
-        message = f"rules of {format_path(path)!r} have no effect; move them to permissions.{kind.value}"
+        dotted = "." in str(path[0])  # written like the right place, it is still another key
+        place = f'{{"permissions": {{"{kind.value}": ...}}}}' if dotted else f"permissions.{kind.value}"
+        message = f"rules of {format_path(path)!r} have no effect; move them to {place}"
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else [value]
         for at, text in enumerate(texts):
             line = layer.document.line((*path, at) if isinstance(value, list) else path)
