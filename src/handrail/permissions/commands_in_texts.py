@@ -7,6 +7,7 @@ there is read as the body of a here-document, which has the same substitutions. 
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from handrail.lazy import lazy_pattern
 from handrail.named_tuples import NamedTuple
@@ -44,6 +45,12 @@ class InTexts(NamedTuple):
 
 
 UNKNOWN = InTexts(frozenset(("",)))
+
+
+@lru_cache(maxsize=1024)
+def commands_in_line(command: str) -> InTexts:
+    """What the texts of a command line run; the result is cached."""
+    return commands_in_texts(analyse(command))
 
 
 def commands_in_texts(analysis: Analysis) -> InTexts:

@@ -113,7 +113,7 @@ def possible_matches(case: Case) -> list[Rule]:
     indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
     if all(index.shell.empty and not index.powershell.rules for index in indexes):
         return []
-    inside = texts_run.commands_in_texts(case.analysis)
+    inside = texts_run.commands_in_line(case.analysis.command)
     openings = inside.openings.union(opening for part in case.parts for opening in part.openings)
     texts = [*(WORD_END.join(words) for words in case.analysis.guesses), *sorted(inside.commands)]
     found = [
