@@ -278,7 +278,7 @@ def read_choices(typed: str, question: DialogQuestion) -> PlainChoice | None:
     words = typed.replace(",", " ").split()
     edits = len(words) == 1 and words[0].endswith("e")
     numbers = [word.removesuffix("e") for word in words] if edits else words
-    if not all(number.isdecimal() and 0 < int(number) <= len(question.choices) for number in numbers):
+    if not all(number in map(str, range(1, len(question.choices) + 1)) for number in numbers):
         return None
     chosen = [question.choices[int(number) - 1] for number in numbers]
     marked = tuple(choice.value for choice in chosen if choice.toggles)

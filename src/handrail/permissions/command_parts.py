@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from handrail.lazy import lazy, lazy_pattern
 from handrail.named_tuples import NamedTuple
-from handrail.permissions.git_calls import runs_given_program
+from handrail.permissions.git_calls import read_git, runs_given_program
 from handrail.permissions.guessed_files import writes_unknown_names
 from handrail.permissions.shell import EXACT_ONLY, QUOTED, TRANSPARENT
 from handrail.permissions.wildcards import WORD_END
@@ -140,7 +140,7 @@ def part(segment: Segment, until: int, *, names_all: bool) -> CommandPart:
 def is_exact_only(segment: Segment) -> bool:
     """Whether its words matter so much that a rule with a wildcard does not cover it."""
     if segment.verdict is not CommandVerdict.READ_ONLY and segment.name in ("find", "git"):
-        return segment.name == "find" or runs_given_program(segment)
+        return segment.name == "find" or runs_given_program(read_git("git", segment.argv[1:]))
     return segment.name in EXACT_ONLY
 
 

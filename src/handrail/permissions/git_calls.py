@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from handrail.named_tuples import NamedTuple
 from handrail.permissions.git_keys import is_harmless
-from handrail.shell.model import Segment, Word
+from handrail.shell.model import Word
 
 
 def _rows(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
@@ -28,6 +28,24 @@ RUNNERS = frozenset(
     instaweb web--browse filter-branch filter-repo for-each-repo hook shell svn p4 cvsimport cvsserver cvsexportcommit
     archimport http-backend fast-import imap-send credential-cache credential-store credential-cache--daemon
     fsmonitor--daemon upload-archive--writer
+    """.split()
+)
+# They run programs that the repository configures, at most.
+PLAIN_COMMANDS = frozenset(
+    """
+    add am annotate apply backfill blame branch bugreport bundle cat-file check-attr check-ignore check-mailmap
+    check-ref-format checkout checkout-index cherry clean column commit commit-graph commit-tree config
+    count-objects credential describe diagnose diff diff-files diff-index diff-pairs diff-tree fast-export
+    fmt-merge-msg for-each-ref format-patch fsck fsck-objects gc get-tar-commit-id hash-object help history
+    http-fetch http-push index-pack init init-db interpret-trailers last-modified lfs log ls-files ls-tree
+    mailinfo mailsplit maintenance merge merge-base merge-file merge-octopus merge-one-file merge-ours
+    merge-recursive merge-recursive-ours merge-recursive-theirs merge-resolve merge-subtree merge-tree mktag
+    mktree multi-pack-index mv name-rev notes pack-objects pack-redundant pack-refs patch-id pickaxe prune
+    prune-packed quiltimport range-diff read-tree receive-pack reflog refs remote remote-ftp remote-ftps
+    remote-http remote-https repack replace replay repo request-pull rerere reset restore rev-list rev-parse rm
+    shortlog show show-branch show-index show-ref sparse-checkout stage stash status stripspace subtree switch
+    symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info upload-archive
+    upload-pack url-parse var verify-commit verify-pack verify-tag version whatchanged worktree write-tree
     """.split()
 )
 # The words of a sub-command behind which a program stands; one of a single letter may stand in a cluster.
@@ -74,20 +92,20 @@ class GitCall(NamedTuple):
     command: str
     rest: tuple[Word, ...]
     is_known: bool = True
-    """Whether all options before the sub-command are known, and the sub-command itself is."""
+    """Whether the sub-command and all options before it are known, and none of these names other settings."""
 
 
 def read_git(name: str, words: tuple[Word, ...]) -> GitCall:
     if name != "git":
         return GitCall((), name.removeprefix("git-"), words)
     settings: list[GitSetting] = []
-    at = 0
+    at, is_known = 0, True
     while at < len(words):
         text = words[at].literal
         if text is None:
             break
         if not text.startswith("-"):
-            return GitCall(tuple(settings), text, words[at + 1 :])
+            return GitCall(tuple(settings), text, words[at + 1 :], is_known=is_known)
         head, equals, value = text.partition("=")
         follows = not equals and head in VALUES
         if head == "--config-env":
@@ -95,6 +113,9 @@ def read_git(name: str, words: tuple[Word, ...]) -> GitCall:
             settings.append(GitSetting(given.rpartition("=")[0], None))
         elif text == "-c":
             settings += map(read_setting, words[at + 1 : at + 2])
+        elif head == "--git-dir":
+            folder = value if equals else words[at + 1].literal if at + 1 < len(words) else None
+            is_known = is_known and folder == ".git"
         elif head not in VALUES and (head not in FLAGS or (equals and head == "--exec-path")):
             break
         at += 2 if follows else 1
@@ -110,23 +131,37 @@ def read_setting(word: Word) -> GitSetting:
     return GitSetting(key, value if equals else "true")
 
 
-def runs_given_program(segment: Segment) -> bool:
+def runs_given_program(call: GitCall) -> bool:
     """Whether a word of git may name a program that it runs: `git -c core.pager=x log`, `git rebase -x y`."""
-    call = read_git("git", segment.argv[1:])
     if not call.is_known or "/" in call.command or call.command in RUNNERS:
         return True
     if not all(setting.is_harmless for setting in call.settings):
         return True
     takes_value = VALUE_LETTERS.get(call.command, "")
-    words = [*takewhile(lambda word: word.literal != "--", call.rest)]
-    for option in PROGRAM_WORDS.get(call.command, ()):
+    words = call.rest  # also behind a --, which may be the value of an option
+    for option in program_words(call.command):
         if any(may_be(option, word, takes_value) for word in words):
             return True
     named = PROGRAM_NAMES.get(call.command, ())
-    return any(has_path(values) for option in named for values in values_of(option, words, takes_value))
+    if any(has_path(values) for option in named for values in values_of(option, words, takes_value)):
+        return True
+    return views_bisection(call)
 
 
-def values_of(option: str, words: list[Word], takes_value: str) -> Iterator[tuple[Word, ...]]:
+def program_words(command: str) -> tuple[str, ...]:
+    """The words behind which a program stands; all of them if git may correct the name of the sub-command."""
+    if command in PLAIN_COMMANDS or command in PROGRAM_WORDS or command in PROGRAM_NAMES:
+        return PROGRAM_WORDS.get(command, ())
+    return tuple(word for words in PROGRAM_WORDS.values() for word in words)
+
+
+def views_bisection(call: GitCall) -> bool:
+    """Whether `git bisect view` is given words, of which the first may be a program."""
+    shown = [word for word in call.rest if not (word.literal or "").startswith("-")]
+    return call.command == "bisect" and len(shown) > 1 and (shown[0].literal or "view") in ("view", "visualize")
+
+
+def values_of(option: str, words: tuple[Word, ...], takes_value: str) -> Iterator[tuple[Word, ...]]:
     """The words in which the value of an option may stand: its own and the next one."""
     for at, word in enumerate(words):
         if may_be(option, word, takes_value):

@@ -39,7 +39,7 @@ KEYS = {
     "gpg": "format mintrustlevel",
     "gpg[.]ssh": "allowedsignersfile revocationfile",
     "gui": "encoding",
-    "help": "autocorrect format",
+    "help": "format",
     "http(?:[.].+)?": "curloptresolve delegation emptyauth extraheader followredirects keepalivecount keepaliveidle "
     "keepaliveinterval lowspeedlimit lowspeedtime maxrequests minsessions noepsv pinnedpubkey postbuffer proactiveauth "
     "proxy proxyauthmethod proxysslcainfo proxysslcert proxysslcertpasswordprotected proxysslkey schannelcheckrevoke "
@@ -71,6 +71,7 @@ SWITCH = "(?i:true|false|yes|no|on|off|0|1|)"
 # These values name no program, or a plain one of the system.
 VALUES = {
     "core[.]hookspath": "/dev/null",
+    "help[.]autocorrect": "0|never|prompt|show|(?i:false|no|off)",
     "core[.]protect(?:hfs|ntfs)": "(?i:true)",
     "(?:diff|merge)[.](?:gui)?tool": "[A-Za-z0-9_]+",
     "filter[.].+[.](?:clean|smudge|process)": "",

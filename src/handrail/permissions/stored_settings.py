@@ -5,7 +5,7 @@ What they store makes a program run something later, or obey a file that it igno
 """
 
 from collections.abc import Sequence
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from handrail.lazy import lazy_pattern
 from handrail.named_tuples import NamedTuple
@@ -19,9 +19,11 @@ from handrail.permissions.git_calls import (
     may_be,
     read_git,
     read_setting,
+    runs_given_program,
 )
 from handrail.permissions.git_keys import is_harmless
 from handrail.permissions.guessed_files import is_described
+from handrail.permissions.protected_names import find_protected
 from handrail.shell.model import CommandVerdict, Segment, Word, literal_word
 from handrail.shell.text_programs import COMMANDS
 
@@ -56,7 +58,7 @@ PROGRAMS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
         ),
         "codex": (("mcp add, mcp remove", ".codex"),),
         "gemini": (("mcp add, mcp remove, extensions install, extensions link, hooks migrate", ".gemini"),),
-        "npm pnpm": (("config set, config delete, config edit, c set, set", ".npmrc"),),
+        "npm pnpm": (("config set, config delete, config edit, con set, conf set, confi set, c set, set", ".npmrc"),),
         "yarn": (("config set, config unset, set version, plugin import", ".yarnrc.yml"),),
         "pip pip3": (("config set, config unset, config edit", "~/.config/pip"),),
         "bundle": (("config set", ".bundle/config"),),
@@ -81,7 +83,9 @@ STARTERS = frozenset("npx bunx pnpx uvx exec dlx x run -- sudo env".split())
 PROMPTS = frozenset(("-p", "--print", "--prompt", "exec"))
 AGENTS = frozenset(("handrail", "claude", "codex", "gemini"))
 SHOWS = frozenset(("--show", "--list", "--help", "-h"))
-ADDRESS_END = lazy_pattern("[/:]")
+ADDRESS_END = lazy_pattern("[/:@]")
+STORING = lazy_pattern(r"\b(?:config|clone|init)\b")
+QUOTING = lazy_pattern(r"""["'\\$]""")
 MAX_LOOKED_AT = 40
 
 
@@ -134,12 +138,18 @@ def of_program(name: str, rest: tuple[Word, ...], *, alone: bool) -> StoredSetti
     """What a program stores. `alone`: its name is a command even if no word of a command follows."""
     rows = PROGRAMS.get(name, ())
     texts = [word.literal for word in rest] if rows else []
-    if not SHOWS.isdisjoint(texts) or (name in AGENTS and not PROMPTS.isdisjoint(texts)):
-        return None
     for words, file in rows:
-        if (words or alone) and begins_with(texts, words):
+        if (words or alone) and begins_with(texts, words) and not only_shows(name, texts, words):
             return StoredSetting(file, f"{' '.join((name, *words))} writes it")
     return None
+
+
+def only_shows(name: str, texts: list[str | None], words: tuple[str, ...]) -> bool:
+    """Whether the words are a prompt, or what is trusted is only shown. Others would be options of another program."""
+    if name == "handrail" and words == ("trust",) and not SHOWS.isdisjoint(texts):
+        return True
+    before = texts[: texts.index(words[0])] if words and words[0] in texts else []
+    return name in AGENTS and not PROMPTS.isdisjoint(before)
 
 
 def begins_with(texts: Sequence[str | None], words: Sequence[str]) -> bool:
@@ -166,16 +176,24 @@ def of_git(segment: Segment, name: str, words: tuple[Word, ...]) -> StoredSettin
     if call.command == "config":
         return any_setting(GIT_CONFIG) if has_own_file(segment) else of_config(call.rest)
     if call.command in ("clone", "init", "init-db"):
-        return of_new_repository(call.rest)
+        return of_template(segment, call) or of_new_repository(call.rest)
     if (found := of_verb(call)) is not None:
         return found
-    given = [str(setting.value) for setting in call.settings if setting.key.startswith("alias.")]
+    given = [str(setting.value) for setting in call.settings if setting.key.lower().startswith("alias.")]
     if not call.is_known:
         given += [*map(str, words), *("config" for word in words if may_be("config", word))]
-    elif call.command in RUNNERS or call.command in PROGRAM_WORDS:
+    elif runs_given_program(call):
         given += map(str, call.rest)
-    if any("config" in text for text in given):  # git may run what stores a setting
+    if any(STORING.search(QUOTING.sub("", text)) for text in given):  # git may run what stores a setting
         return any_setting(GIT_CONFIG)
+    return None
+
+
+def of_template(segment: Segment, call: GitCall) -> StoredSetting | None:
+    """The template that a setting or a variable names."""
+    names = [setting.key.lower() for setting in call.settings]
+    if "init.templatedir" in names or "" in names or any(name == "GIT_TEMPLATE_DIR" for name, _ in segment.env):
+        return StoredSetting(".git/hooks", "git copies what is in the template")
     return None
 
 
@@ -199,7 +217,7 @@ def of_verb(call: GitCall) -> StoredSetting | None:
 
 def has_own_file(segment: Segment) -> bool:
     """Whether a variable of the line names the file that git config writes."""
-    return any(name == "GIT_CONFIG" for name, _ in segment.env)
+    return any(name.startswith("GIT_CONFIG") for name, _ in segment.env)
 
 
 def of_config(words: tuple[Word, ...]) -> StoredSetting | None:
@@ -260,9 +278,7 @@ def any_setting(file: str) -> StoredSetting:
 
 def of_new_repository(words: tuple[Word, ...]) -> StoredSetting | None:
     """What `git clone -c` and `--template` put into the new repository."""
-    for at, word in enumerate(words):
-        if word.literal == "--":
-            break
+    for at, word in enumerate(words):  # also behind a --, which may be the value of an option
         texts = word.alternatives
         if texts is None and word.may_be_option:
             return StoredSetting(GIT_CONFIG, "which settings the new repository gets is not known")
@@ -290,8 +306,10 @@ def given_setting(text: str, follower: Word) -> GitSetting | None:
 
 def of_folder(texts: Sequence[str]) -> StoredSetting | None:
     """The hidden folder that git names after an address: `https://x/.handrail.git` becomes `.handrail`."""
-    for text in texts:
-        name = ADDRESS_END.split(text.rstrip("/"))[-1]
-        if name.startswith(".") and name.endswith(".git") and name != ".git":
-            return StoredSetting(name.removesuffix(".git"), "git clones into it")
+    for text, follower in pairwise((*texts, "")):
+        if text.startswith("-") or (follower and not follower.startswith("-")):
+            continue  # the next word may be the folder
+        name = ADDRESS_END.split(text.rstrip("/:"))[-1].removesuffix(".git").removesuffix(".bundle")
+        if name != text and name.startswith(".") and find_protected([name.casefold()]):
+            return StoredSetting(name, "git clones into it")
     return None

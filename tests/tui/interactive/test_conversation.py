@@ -455,7 +455,11 @@ def trust_records(project: Path) -> list[Path]:
 
 
 @pytest.mark.proves("R9")
-@pytest.mark.parametrize("keys", ["n\r", "no\r", "NO\r", "\r", "x\r\x7fn\r", "yx\r\x7f\x7f2"], ids=repr)
+@pytest.mark.parametrize(
+    "keys",
+    ["n\r", "no\r", "NO\r", "\r", "x\r\x7fn\r", "yx\r\x7f\x7f2", "y\x7f\r", "\x1b[A\x1b[200~no\x1b[201~\r"],
+    ids=repr,
+)
 async def test_a_new_folder_is_not_trusted_by_another_answer(project: Path, keys: str) -> None:
     (project / ".handrail").mkdir()
     (project / ".handrail" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls *)"]}}')
@@ -490,6 +494,28 @@ async def test_letters_that_are_no_answer_are_said_and_enter_takes_nothing_for_t
         await leave(terminal)
 
     assert len(trust_records(project)) == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        pytest.param("\x1b[200~yes, but use make\r\ninstead\x1b[201~\r", "yes, but use make\ninstead", id="pasted"),
+        pytest.param("\x1b[200~1\x1b[201~\r", "1", id="a number that is pasted"),
+        pytest.param("5y\r", "y", id="written after choosing to say what to do instead"),
+    ],
+)
+async def test_words_for_the_model_are_neither_lost_nor_a_yes(project: Path, keys: str, words: str) -> None:
+    async with (
+        ModelServer([Reply((CHECK,)), said("Told.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until_asked()
+        terminal.type(keys)
+        await terminal.until("Told.")
+        await leave(terminal)
+
+    assert not (project / "ran").exists()
+    assert words in server.requests[-1].body["messages"][-1]["content"][0]["content"]
 
 
 @pytest.mark.parametrize(("typed", "runs"), [("y\r", True), ("YES\r", True), ("n\r", False), ("no\r", False)])

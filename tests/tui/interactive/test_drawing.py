@@ -221,6 +221,28 @@ async def test_questions_wait_in_a_queue_that_needs_no_terminal() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_key_that_is_held_answers_one_question_only() -> None:
+    now = 100.0
+    questions = Questions(lambda: now, lambda: None)
+    yes = (DialogChoice("yes", "Yes"),)
+    first, second = (asyncio.ensure_future(questions.ask(DialogQuestion(name, yes))) for name in "ab")
+    await asyncio.sleep(0)
+
+    now += 0.5
+    assert questions.arm(last_key=0.0) == 0
+    questions.reply(DialogReply("yes"))
+    await first
+
+    now += 0.6  # a key that is held repeats now
+    assert questions.arm(last_key=now - 0.6) > 0
+    assert questions.arm(last_key=now) > 0
+    now += 1.0
+    assert questions.arm(last_key=now - 1.0) == 0
+    questions.leave_all()
+    assert await second is None
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("height", [8, 40])
 async def test_a_narrow_question_has_its_whole_hint_where_there_is_room(height: int) -> None:
     questions = Questions(lambda: 0.0, lambda: None)

@@ -312,6 +312,8 @@ class TerminalApp:
         return bindings
 
     def _on_paste(self, event: KeyPressEvent) -> None:
+        if self._dialog_keys.paste(event.data.replace("\r\n", "\n").replace("\r", "\n")):
+            return
         if event.current_buffer is self.buffer:
             self.buffer.insert_text(self._pasted.fold(event.data))
         else:

@@ -6,6 +6,7 @@ answer: it belongs to the input line until no key was pressed for a moment.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,8 @@ from handrail.tui.text import clip, wrap
 
 QUIET = 0.4
 """Seconds without a key until a question takes the keys."""
+QUIET_AFTER_REPLY = 0.8
+"""The same for a question that follows the answer to another: longer than it takes until a key that is held repeats."""
 MAX_CHOICES = 9
 """How many choices are shown at once."""
 ROWS, MIN_BODY = 9, 6
@@ -86,6 +89,8 @@ class OpenQuestion:
     typed: str = ""
     """Letters that may become the word of a choice."""
     editing: bool = False
+    began_words: bool = False
+    """Whether the text that is edited began with a letter, and not by choosing to write one."""
     armed: bool = False
     since: float = 0.0
     shown: list[DialogChoice] = field(default_factory=list)
@@ -107,7 +112,9 @@ class OpenQuestion:
         return bool(self.typed) and not any(each.word.startswith(self.typed) for each in self.shown)
 
     def type(self, letters: str) -> None:
-        """Select the choice whose word begins with these letters."""
+        """Select the choice whose word begins with these letters; without letters, what was selected at first."""
+        if self.typed and not letters:
+            self.selected = min(self.question.selected, max(len(self.shown) - 1, 0))
         self.typed = letters
         for at, each in enumerate(self.shown):
             if letters and each.word.startswith(letters):
@@ -145,6 +152,7 @@ class Questions:
         self._clock = clock
         self._on_change = on_change
         self._waiting: list[OpenQuestion] = []
+        self._replied = -math.inf
 
     @property
     def current(self) -> OpenQuestion | None:
@@ -180,7 +188,8 @@ class Questions:
         current = self.current
         if current is None or current.armed:
             return 0.0
-        left = QUIET - (self._clock() - max(current.since, last_key))
+        quiet = QUIET if current.since > self._replied + QUIET_AFTER_REPLY else QUIET_AFTER_REPLY
+        left = quiet - (self._clock() - max(current.since, last_key))
         if left > 0:
             return left
         current.armed = True
@@ -190,6 +199,7 @@ class Questions:
     def reply(self, reply: DialogReply | None) -> None:
         """Answer the question on the screen."""
         if (current := self.current) is not None and not current.answer.done():
+            self._replied = self._clock()
             current.answer.set_result(reply)
 
     def leave_all(self) -> None:

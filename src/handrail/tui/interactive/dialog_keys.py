@@ -9,6 +9,8 @@ from prompt_toolkit.keys import Keys
 
 from handrail.tui.interactive.dialog import DialogReply, OpenQuestion, Questions
 
+DIGITS = frozenset("123456789")
+
 
 class DialogKeys:
     """Moves through the question on the screen. `edit` holds the text that a choice lets the person change."""
@@ -30,6 +32,23 @@ class DialogKeys:
         add(Keys.Any, filter=choosing)(lambda event: self._on_key(event.data))
         add("enter", filter=editing)(lambda _event: self._take_edit())
         return bindings
+
+    def paste(self, text: str) -> bool:
+        """
+        Take what is pasted while the choices have the keys; False = no question has them.
+
+        It searches, or begins an answer in words, or is no answer; it never chooses.
+        """
+        current = self._questions.current
+        if current is None or current.editing or not current.armed:
+            return False
+        line = " ".join(text.split())
+        if current.question.searchable:
+            current.narrow(current.search + line)
+        elif line and not self._begin_words(current, text):
+            current.type(current.typed + line.lower())
+        self._on_change()
+        return True
 
     def go_back(self) -> bool:
         """Leave the edited text, or the question; False = no question has the keys."""
@@ -56,7 +75,7 @@ class DialogKeys:
         if choice.toggles:
             current.toggle(choice.value)
         elif choice.edit is not None and (tab or not choice.edits_on_tab):
-            current.editing = True
+            current.editing, current.began_words = True, False
             self._edit.text = choice.edit
             self._edit.cursor_position = len(choice.edit)
             self._on_change()
@@ -69,7 +88,7 @@ class DialogKeys:
             return
         current.editing = False
         text = self._edit.text
-        if current.choice.takes_words and (at := _choice_of(text.strip().lower(), current)) is not None:
+        if current.began_words and (at := _choice_of(text.strip().lower(), current)) is not None:
             current.selected = at
             self._choose()
         else:
@@ -86,7 +105,7 @@ class DialogKeys:
             self._questions.reply(DialogReply(current.choice.value, current.question.letters[key]))
         elif key == " " and current.choice is not None and current.choice.toggles:
             self._choose()
-        elif key.isdecimal() and 0 < int(key) <= len(current.shown):
+        elif key in DIGITS and int(key) <= len(current.shown):
             current.type("")
             current.selected = int(key) - 1
             self._choose()
@@ -101,6 +120,7 @@ class DialogKeys:
             if choice.takes_words:
                 current.selected = at
                 self._choose()
+                current.began_words = True
                 self._edit.insert_text(key)
                 return True
         return False
