@@ -501,7 +501,7 @@ async def test_letters_that_are_no_answer_are_said_and_enter_takes_nothing_for_t
     [
         pytest.param("\x1b[200~yes, but use make\r\ninstead\x1b[201~\r", "yes, but use make\ninstead", id="pasted"),
         pytest.param("\x1b[200~1\x1b[201~\r", "1", id="a number that is pasted"),
-        pytest.param("5y\r", "y", id="written after choosing to say what to do instead"),
+        pytest.param("2nd thoughts: no\r", "2nd thoughts: no", id="begun with a number"),
     ],
 )
 async def test_words_for_the_model_are_neither_lost_nor_a_yes(project: Path, keys: str, words: str) -> None:
@@ -516,6 +516,21 @@ async def test_words_for_the_model_are_neither_lost_nor_a_yes(project: Path, key
 
     assert not (project / "ran").exists()
     assert words in server.requests[-1].body["messages"][-1]["content"][0]["content"]
+
+
+async def test_a_yes_in_the_words_of_a_no_is_no_yes(project: Path) -> None:
+    async with (
+        ModelServer([Reply((CHECK,)), said("Told.")], strict=True) as server,
+        Conversing(project, variables(server, project), "Run the checks.") as terminal,
+    ):
+        await terminal.until_asked()
+        terminal.type("5")
+        await terminal.until("Enter confirms")
+        terminal.type("y\r")
+        await terminal.until("Told.")
+        await leave(terminal)
+
+    assert not (project / "ran").exists()
 
 
 @pytest.mark.parametrize(("typed", "runs"), [("y\r", True), ("YES\r", True), ("n\r", False), ("no\r", False)])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Filter
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from handrail.tui.interactive.dialog import DialogReply, OpenQuestion, Questions
@@ -29,7 +30,7 @@ class DialogKeys:
         add("enter", filter=choosing)(lambda _event: self._choose())
         add("tab", filter=choosing)(lambda _event: self._choose(tab=True))
         add("backspace", filter=choosing)(lambda _event: self._on_key(""))
-        add(Keys.Any, filter=choosing)(lambda event: self._on_key(event.data))
+        add(Keys.Any, filter=choosing)(lambda event: self._on_key(event.data, goes_on=_goes_on(event)))
         add("enter", filter=editing)(lambda _event: self._take_edit())
         return bindings
 
@@ -94,8 +95,12 @@ class DialogKeys:
         else:
             self._questions.reply(DialogReply(current.choice.value, text, tuple(current.marked)))
 
-    def _on_key(self, key: str) -> None:
-        """A number takes a choice, a letter answers with it or begins an answer in words; in a list it searches."""
+    def _on_key(self, key: str, *, goes_on: bool = False) -> None:
+        """
+        A number takes a choice, a letter answers with it or begins an answer in words; in a list it searches.
+
+        `goes_on`: a letter came with it, so that a number may begin words: `2nd thoughts, no`.
+        """
         current = self._questions.current
         if current is None:
             return
@@ -105,7 +110,7 @@ class DialogKeys:
             self._questions.reply(DialogReply(current.choice.value, current.question.letters[key]))
         elif key == " " and current.choice is not None and current.choice.toggles:
             self._choose()
-        elif key in DIGITS and int(key) <= len(current.shown):
+        elif key in DIGITS and int(key) <= len(current.shown) and not (goes_on and self._takes_words(current)):
             current.type("")
             current.selected = int(key) - 1
             self._choose()
@@ -113,6 +118,9 @@ class DialogKeys:
             current.type(current.typed[:-1])
         elif key.isprintable() and key.strip() and not self._begin_words(current, key):
             current.type(current.typed + key.lower())
+
+    def _takes_words(self, current: OpenQuestion) -> bool:
+        return any(choice.takes_words for choice in current.shown)
 
     def _begin_words(self, current: OpenQuestion, key: str) -> bool:
         """Open the text of the choice that takes words; False if there is none."""
@@ -124,6 +132,13 @@ class DialogKeys:
                 self._edit.insert_text(key)
                 return True
         return False
+
+
+def _goes_on(event: KeyPressEvent) -> bool:
+    """Whether a letter or a blank follows that was read in the same piece."""
+    following = event.key_processor.input_queue
+    text = following[0].data if following else ""
+    return len(text) == 1 and text.isprintable() and text not in DIGITS
 
 
 def _choice_of(text: str, current: OpenQuestion) -> int | None:
