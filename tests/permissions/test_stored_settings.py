@@ -97,6 +97,7 @@ ORDINARY = (
     "mkdir -p npm set", "git add husky", "git switch -c handrail trust", "handrail -p trust", "gemini -p hooks",
     "git clone -bdocs/update x", "git clone --single-branch -bcommit.alias x", "git lfs pull", "claude plugin list",
     "git clone https://a.b/c.git", "npm test -- config set", "yarn add husky", "git maintenance run",
+    "for f in a b; do git config -f $f user.name x; done",
     "git push origin fix-config", "git fetch origin init", "git clone https://a.b/.github.git gh",
     "handrail trust --list",
     "git clone https://a.b/.dotfiles.git",
@@ -141,6 +142,9 @@ GIVEN = (
 FED = (
     "echo '-c core.pager=x log' | xargs git", "xargs git < list", "while read c; do git $c; done < list",
     "for o in '-c core.pager=x'; do git $o push; done",
+    # what is taken for the value of an option may be several words
+    "for o in '. -c core.pager=x'; do git -C $o push; done", "o='a rebase -x x main'; git --namespace $o fetch",
+    "for o in '. config core.hooksPath x'; do git --work-tree $o a; done",
 )  # fmt: skip
 NOT_GIVEN = (
     "git commit -m x", "git push origin HEAD", "git rebase main", "git rebase --continue", "git bisect start",
@@ -151,7 +155,7 @@ NOT_GIVEN = (
     "for b in a b; do git push origin $b; done", "git -c user.name='a b' --no-pager commit -m a",
     "git -c core.pager= fetch", "git -C . fetch", "git --version", "git co x", "git lfs pull",
     "git bisect view", "git bisect visualize --stat", "git -c help.autocorrect=0 fetch",
-    "git add -- *", "git checkout -- a", "git grep x -- a",
+    "for d in a b; do git --namespace $d fetch; done", "git add -- *", "git checkout -- a", "git grep x -- a",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Calls of git: the settings and programs that one is given for itself, its sub-command and what follows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from handrail.named_tuples import NamedTuple
@@ -108,6 +108,8 @@ def read_git(name: str, words: tuple[Word, ...]) -> GitCall:
             return GitCall(tuple(settings), text, words[at + 1 :], is_known=is_known)
         head, equals, value = text.partition("=")
         follows = not equals and head in VALUES
+        if follows and not is_one_argument(words[at + 1 : at + 2]):
+            break
         if head == "--config-env":
             given = value if equals else words[at + 1].prefix if at + 1 < len(words) else ""
             settings.append(GitSetting(given.rpartition("=")[0], None))
@@ -120,6 +122,11 @@ def read_git(name: str, words: tuple[Word, ...]) -> GitCall:
             break
         at += 2 if follows else 1
     return GitCall(tuple(settings), "", words[at + 1 :], is_known=at >= len(words))
+
+
+def is_one_argument(words: Sequence[Word]) -> bool:
+    """Whether the shell makes one argument of the first of these words: `$x` may be a value with options behind it."""
+    return not words or words[0].single or words[0].alternatives is not None
 
 
 def read_setting(word: Word) -> GitSetting:

@@ -9,6 +9,7 @@ from handrail.permissions.git_calls import (
     VALUE_LETTERS,
     GitCall,
     GitSetting,
+    is_one_argument,
     is_spelled,
     may_be,
     read_git,
@@ -106,8 +107,12 @@ def find_config_change(words: tuple[Word, ...]) -> StoredSetting | None:
         if head in ("-f", "--file"):
             file = value if equals else (words[at].literal if at < len(words) else None) or file
         reads, unsets = reads or head in CONFIG_READS, unsets or head.startswith("--unset")
-        if head in CONFIG_VALUES:
-            at += 0 if equals else 1
+        if head in CONFIG_VALUES and not equals:
+            if not is_one_argument(words[at : at + 1]):
+                return any_setting(file)
+            at += 1
+        elif head in CONFIG_VALUES:
+            continue
         elif text == "--":
             break
         elif text not in CONFIG_FLAGS and head not in CONFIG_READS and not text.startswith("-f"):

@@ -22,15 +22,6 @@ CHECK = ToolUse("t1", "Bash", {"command": "./check --all"})
 ESC = "\x1b"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "check").write_text("#!/bin/sh\ntouch ran\necho 3 passed\n")
-    (folder / "check").chmod(0o755)
-    return folder
-
-
 def said(text: str) -> Reply:
     return Reply((Text(text),))
 

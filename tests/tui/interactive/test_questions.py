@@ -15,15 +15,6 @@ from handrail.testing.model_server import ModelServer, Reply
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "check").write_text("#!/bin/sh\ntouch ran\necho 3 passed\n")
-    (folder / "check").chmod(0o755)
-    return folder
-
-
 async def test_ctrl_d_leaves_a_question_like_esc(project: Path) -> None:
     async with (
         ModelServer([Reply((CHECK,)), said("never asked for")], strict=True) as server,

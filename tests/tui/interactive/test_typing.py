@@ -23,15 +23,6 @@ PIXEL = base64.b64decode(
 )
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "check").write_text("#!/bin/sh\ntouch ran\necho 3 passed\n")
-    (folder / "check").chmod(0o755)
-    return folder
-
-
 async def test_files_and_commands_are_completed_and_a_command_of_ones_own_is_told_to_the_model(project: Path) -> None:
     (project / "some_module.py").write_text("a = 1\n")
     async with (
